@@ -48,7 +48,7 @@ func TestClosedLists(t *testing.T) {
 			for _, dir := range []string{"envelope", "request", "identity", "decision", "task"} {
 				list = append(list, load(t, dir).constants(t, suffixed("Member"))...)
 			}
-			return append(list, load(t, "queue").constants(t, suffixed("ExtractMember"))...)
+			return append(list, load(t, "queue").constants(t, suffixed("extractMember"))...)
 		}},
 		{"pulse-record.5", "message members", func(t *testing.T) []string {
 			return load(t, "envelope").written(t, "Message.append", "Left.add")
@@ -119,11 +119,11 @@ func TestClosedLists(t *testing.T) {
 		}},
 		{"pulse-queue.5", "task reasons", func(t *testing.T) []string {
 			return append(load(t, "queue").constants(t, func(name, _ string) bool {
-				return strings.HasPrefix(name, "Reason") || name == "Quota"
+				return strings.HasPrefix(strings.ToLower(name), "reason") || name == "Quota"
 			}), "approved")
 		}},
 		{"pulse-queue.5", "not kept", func(t *testing.T) []string {
-			return load(t, "queue").constants(t, func(name, _ string) bool { return strings.HasPrefix(name, "NotKept") })
+			return load(t, "queue").constants(t, func(name, _ string) bool { return strings.HasPrefix(strings.ToLower(name), "notkept") })
 		}},
 		{"pulse-queue.5", "approval members", func(t *testing.T) []string {
 			return load(t, "approval").written(t, "Approval.Append")

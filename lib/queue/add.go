@@ -357,7 +357,7 @@ func (in *intake) knows(it *item, id string) (bool, error) {
 func (in *intake) refuseAgain(it *item, known bool) {
 	if !known {
 		it.receipt = task.Task{ID: it.id, Kind: it.Kind(), State: task.Rejected, Created: in.now}
-		it.receipt.Change = task.Change{Since: in.now, Reason: ReasonWasRefused}
+		it.receipt.Change = task.Change{Since: in.now, Reason: reasonWasRefused}
 	}
 	it.receipt.Refused = true
 }

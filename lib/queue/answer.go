@@ -70,7 +70,7 @@ func Approve(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error 
 		// what its reader used up is not its worker's
 		change.Attempts, change.Deferred, change.Restarts = 0, 0, 0
 	}
-	change.Since, change.Reason = now.UTC(), ReasonApproved
+	change.Since, change.Reason = now.UTC(), reasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
 	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
 	return tx.Move(line)

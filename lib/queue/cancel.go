@@ -22,7 +22,7 @@ func Cancel(tx *Tx, id, by string, now time.Time) (Stored, error) {
 		return s, fmt.Errorf("%w: task %s is %s", ErrState, s.Task.ID, s.Task.State)
 	}
 	change := s.Task.Change
-	change.Since, change.NotBefore, change.Reason = now.UTC(), time.Time{}, ReasonCancelled
+	change.Since, change.NotBefore, change.Reason = now.UTC(), time.Time{}, reasonCancelled
 	line := s.move(task.Cancelled, task.Rejected, change)
 	line.By = by
 	return s, tx.Move(line)

@@ -38,7 +38,7 @@ func TestCancel(t *testing.T) {
 		}
 		l := s.lines()[0]
 		if l.To != task.Rejected || l.By != "me (uid 1)" || l.Approval != nil || l.Change.Attempts != 2 ||
-			l.Change.Reason != queue.ReasonCancelled || !l.Change.NotBefore.IsZero() {
+			l.Change.Reason != "cancelled" || !l.Change.NotBefore.IsZero() {
 			t.Errorf("%s: %+v", st, l)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// ReasonClosed is the reason of a task that an agent closed.
-const ReasonClosed = "closed_by_agent"
+// reasonClosed is the reason of a task that an agent closed.
+const reasonClosed = "closed_by_agent"
 
 // own reports whether it is an effect on the queue itself, for which no worker is
 // started.
@@ -170,7 +170,7 @@ func (c *Content) besideGated(v View) (bool, error) {
 // closed returns the line of a task that an effect closes. A person can requeue the task.
 func (s *Stored) closed(by string, now time.Time) audit.Line {
 	change := s.Task.Change
-	change.Since, change.NotBefore, change.Reason = now, time.Time{}, ReasonClosed
+	change.Since, change.NotBefore, change.Reason = now, time.Time{}, reasonClosed
 	line := s.move(task.Closed, task.Rejected, change)
 	line.By = "task " + by
 	return line

@@ -137,7 +137,7 @@ func TestChoresInTurns(t *testing.T) {
 	closes := chore(3, root.Task.ID, proposal.Close, draft.Task.ID)
 	s := newShelf(t, root, closes, draft)
 	more, err := s.chores()
-	if !more || err != nil || s.find(draft.Task.ID).Task.Reason != queue.ReasonClosed || s.find(closes.Task.ID).Task.State != task.Completed {
+	if !more || err != nil || s.find(draft.Task.ID).Task.Reason != "closed_by_agent" || s.find(closes.Task.ID).Task.State != task.Completed {
 		t.Errorf("%t, %v, %+v", more, err, s.lines())
 	}
 	if more, err = s.chores(); more || err != nil || len(s.lines()) != 2 {

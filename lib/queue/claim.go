@@ -17,18 +17,18 @@ import (
 
 // The reasons of transitions that don't come from a decision.
 const (
-	ReasonApproved      = "approved"
+	reasonApproved      = "approved"
 	ReasonUnknownEffect = "effect_unknown"
 	ReasonNotDone       = "effect_refused" // its sender says that it did not happen, and will not
 	ReasonDied          = "worker_died"
 	ReasonExit          = "worker_failed"
 	ReasonLater         = "worker_asked_for_later"
 	ReasonDone          = "done"
-	ReasonExpired       = "review_expired"
-	ReasonCorrupt       = "corrupt"
-	ReasonEdited        = "edited" // the file is not what was accepted
-	ReasonCancelled     = "cancelled"
-	ReasonRequeued      = "requeued"
+	reasonExpired       = "review_expired"
+	reasonCorrupt       = "corrupt"
+	reasonEdited        = "edited" // the file is not what was accepted
+	reasonCancelled     = "cancelled"
+	reasonRequeued      = "requeued"
 	ReasonUngated       = "ungated"           // its client used tools, or may have, and its hook was not asked
 	ReasonApproval      = "approval_not_good" // expired, for other bytes, of too low a level, or not signed well
 )
@@ -231,10 +231,10 @@ func (r *Run) consider(
 func reasonBroken(s *Stored, e *Entry, err error) string {
 	switch {
 	case errors.Is(err, ErrCorrupt):
-		return ReasonCorrupt
+		return reasonCorrupt
 	case err == nil && !strings.HasPrefix(audit.Bare(s.Task.Digest), e.Digest),
 		err == nil && (s.Kind() != e.Kind || !e.Is(s.Decision.Action)):
-		return ReasonEdited
+		return reasonEdited
 	}
 	return ""
 }

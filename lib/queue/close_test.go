@@ -44,13 +44,13 @@ func TestCloseNeedsProof(t *testing.T) {
 		}
 		got, end := s.find(one.Task.ID), s.find(subject.Task.ID).Task
 		switch {
-		case c.closes && (got.Task.State != task.Completed || end.Reason != queue.ReasonClosed):
+		case c.closes && (got.Task.State != task.Completed || end.Reason != "closed_by_agent"):
 			t.Errorf("%s: it is %s (%s), the other %s", name, got.Task.State, got.Task.Reason, end.State)
 		case !c.closes && (got.Task.State != task.Awaiting || got.Task.Reason != queue.ReasonCloseUnproven || end.State != task.Scheduled):
 			t.Errorf("%s: it is %s (%s), the other %s", name, got.Task.State, got.Task.Reason, end.State)
 		case !c.closes:
 			s.yes(&got, queue.Yes(&got, "me", approval.Terminal, now))
-			if state, end := s.find(one.Task.ID).Task, s.find(subject.Task.ID).Task; state.State != task.Completed || end.Reason != queue.ReasonClosed {
+			if state, end := s.find(one.Task.ID).Task, s.find(subject.Task.ID).Task; state.State != task.Completed || end.Reason != "closed_by_agent" {
 				t.Errorf("%s, after a yes: it is %s (%s), the other %s", name, state.State, state.Reason, end.State)
 			}
 		}

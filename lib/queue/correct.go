@@ -19,9 +19,9 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// CorrectedAs begins the reason of an effect that a person corrected. The id of the effect that
+// correctedAs begins the reason of an effect that a person corrected. The id of the effect that
 // took its place follows.
-const CorrectedAs = "corrected as "
+const correctedAs = "corrected as "
 
 // ErrUncorrectable means that a person can't put another effect in the place of one.
 var ErrUncorrectable = errors.New("it can't be corrected")
@@ -100,7 +100,7 @@ func corrected(of *Stored, id string, req, who []byte, d *decision.Decision, now
 // Correct puts an effect in the place of another one that was shown, which is refused: both, or
 // none of it.
 func Correct(tx *Tx, of, as *Stored, by string, level approval.Level, now time.Time) error {
-	if err := Deny(tx, of, by, level, CorrectedAs+as.Task.ID, now); err != nil {
+	if err := Deny(tx, of, by, level, correctedAs+as.Task.ID, now); err != nil {
 		return err
 	}
 	known, err := tx.Where(as.Task.ID)

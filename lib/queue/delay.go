@@ -157,7 +157,7 @@ func (s *Stored) heldUntil(l *policy.Limits, c *Clock) time.Time {
 	switch t := &s.Task; {
 	case t.State == task.Awaiting:
 		return c.Now.Add(l.HoldAfterYes)
-	case t.State == task.Scheduled && (t.Reason == ReasonApproved || t.Reason == ReasonRequeued):
+	case t.State == task.Scheduled && (t.Reason == reasonApproved || t.Reason == reasonRequeued):
 		return c.Of(t.Since).Add(l.HoldAfterYes)
 	}
 	return time.Time{}

@@ -54,7 +54,7 @@ func TestExpire(t *testing.T) {
 	if len(lines) != 2 || lines[0].Task != list[0].Task.ID || lines[1].Task != list[5].Task.ID {
 		t.Fatalf("%+v", lines)
 	}
-	if l := lines[0]; l.Event != task.Expired || l.To != task.Rejected || l.Change != (task.Change{Since: now, Attempts: 2, Reason: queue.ReasonExpired}) {
+	if l := lines[0]; l.Event != task.Expired || l.To != task.Rejected || l.Change != (task.Change{Since: now, Attempts: 2, Reason: "review_expired"}) {
 		t.Errorf("%+v", l)
 	}
 
@@ -99,11 +99,11 @@ func TestReap(t *testing.T) {
 		"it still runs":     {ask(0), true, nil, "", "", false},
 		"an effect":         {outward(ask(0)), false, nil, task.Undecided, queue.ReasonUnknownEffect, false},
 		"gone":              {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, queue.Item{}) }, "", "", false},
-		"not readable":      {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, queue.ReasonCorrupt, false},
-		"meta not readable": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Meta, id, bad) }, task.Broke, queue.ReasonCorrupt, false},
+		"not readable":      {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
+		"meta not readable": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Meta, id, bad) }, task.Broke, "corrupt", false},
 		"edited": {ask(0), false, func(s *shelf, id string) {
 			s.Lay(queue.On(task.Running), id, queue.Item{Bytes: append(s.find(id).File, '\n')})
-		}, task.Broke, queue.ReasonEdited, false},
+		}, task.Broke, "edited", false},
 		"with an approval": {ask(0), false, func(s *shelf, id string) { a := yes(); a.Task = id; s.answer(id, a) }, task.Restarted, queue.ReasonDied, true},
 		"with no approval": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Approvals, id, bad) }, task.Restarted, queue.ReasonDied, false},
 		"with a spent one": {outward(ask(0)), false, func(s *shelf, id string) {
@@ -111,7 +111,7 @@ func TestReap(t *testing.T) {
 			a.Task = id
 			s.Lay(queue.Spent, id, queue.Item{Bytes: a.Append(nil)})
 		}, task.Undecided, queue.ReasonUnknownEffect, false},
-		"an effect not read": {outward(ask(0)), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, queue.ReasonCorrupt, false},
+		"an effect not read": {outward(ask(0)), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
 	} {
 		s := newShelf(t, c.s)
 		if c.lay != nil {

@@ -35,7 +35,7 @@ func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error)
 		if !over(change.Since, change.Told) {
 			return false, nil // its file says something else than the index, which has whole seconds
 		}
-		change.Since, change.Reason = c.Now, ReasonExpired
+		change.Since, change.Reason = c.Now, reasonExpired
 		return true, tx.Move(s.move(task.Expired, task.Rejected, change))
 	})
 }

@@ -169,7 +169,7 @@ func TestWithheld(t *testing.T) {
 		g := newGap(t, line)
 		g.finish(g.next(true), 0, queuetest.Fits)
 		c := g.next(false)
-		c.Outcomes = []queue.Outcome{{Task: c.Task.ID, Action: terms.ExternalSend, Tool: "canary here", Target: []string{"canary, do", "bob@partner.example"}, Ending: queue.IsWaiting}}
+		c.Outcomes = []queue.Outcome{{Task: c.Task.ID, Action: terms.ExternalSend, Tool: "canary here", Target: []string{"canary, do", "bob@partner.example"}, Ending: "waiting"}}
 		if in := string(c.Given().Line()); strings.Contains(in, "canary") || strings.Contains(in, "Y2FuYXJ5") || !strings.Contains(in, "bob@partner.example") {
 			t.Error(in)
 		}

@@ -11,8 +11,8 @@ import (
 
 // The members of a record that stand for the air gap (pulse-record(5)).
 const (
-	ExtractMember = "extract" // what a reader made of the text
-	SchemaMember  = "schema"  // what that has to fit, for readers alone
+	extractMember = "extract" // what a reader made of the text
+	schemaMember  = "schema"  // what that has to fit, for readers alone
 )
 
 // Given is the part of a task that a worker is given, and that a person is shown before a
@@ -68,13 +68,13 @@ func (g *Given) Line() []byte {
 	o.Raw(identity.Member, g.identity.AppendShown(nil))
 	o.Raw(decision.Member, g.decision.AppendShown(nil))
 	if g.Extract != nil {
-		o.Raw(ExtractMember, g.Extract)
+		o.Raw(extractMember, g.Extract)
 	}
 	if g.schema != nil {
-		o.Raw(SchemaMember, g.schema)
+		o.Raw(schemaMember, g.schema)
 	}
 	if len(g.Outcomes) > 0 {
-		o.Raw(OutcomesMember, appendOutcomes(nil, g.Outcomes))
+		o.Raw(outcomesMember, appendOutcomes(nil, g.Outcomes))
 	}
 	o.Raw(task.Member, g.task.Append(nil))
 	return o.Bytes()

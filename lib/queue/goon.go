@@ -16,8 +16,8 @@ import (
 const (
 	ReasonPaused    = "awaits_effects"  // its client kept its session, and what it proposed has not ended
 	ReasonNoMore    = "continues_spent" // as before, but it has gone on as often as the policy lets it
-	ReasonContinued = "effects_ended"
-	ReasonRevised   = "revised" // a person wants it done otherwise
+	reasonContinued = "effects_ended"
+	reasonRevised   = "revised" // a person wants it done otherwise
 )
 
 // An ask is started again by one event, continued: once what it proposed has ended, or because a
@@ -67,7 +67,7 @@ func (t *Tx) goOn() error {
 	for _, root := range paused {
 		if err == nil && !left[root.Task.ID] {
 			now := t.commit.Lines[len(t.commit.Lines)-1].Time
-			err = t.Move(root.again(ReasonContinued, now))
+			err = t.Move(root.again(reasonContinued, now))
 		}
 	}
 	return err
@@ -101,7 +101,7 @@ func (t *Tx) rootOf(l *audit.Line) (string, error) {
 // again returns the line by which an ask is started again.
 func (s *Stored) again(why string, now time.Time) audit.Line {
 	change := task.Change{Since: now.UTC(), Reason: why, Continues: s.Task.Continues, Revisions: s.Task.Revisions}
-	if why == ReasonRevised {
+	if why == reasonRevised {
 		change.Revisions++
 	} else {
 		change.Continues++
@@ -224,7 +224,7 @@ func Revise(tx *Tx, shown *Stored, by string, level approval.Level, words string
 	case left[root.Task.ID]:
 		return fmt.Errorf("%w: others of its effects have not ended", ErrRevised)
 	}
-	line := root.again(ReasonRevised, now)
+	line := root.again(reasonRevised, now)
 	line.By, line.Level = by, level
 	return tx.Move(line)
 }

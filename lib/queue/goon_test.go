@@ -66,8 +66,8 @@ func TestGoesOn(t *testing.T) {
 	state(task.Scheduled, 1)
 
 	told, again := d.turn(write(3))
-	if again != id || len(told) != 2 || told[0].Task != effects[0] || told[0].Result != "first" || told[0].Ending != queue.IsDone ||
-		told[1].Ending != queue.IsNotDone || told[1].Reason != "it is no longer the file that was judged" {
+	if again != id || len(told) != 2 || told[0].Task != effects[0] || told[0].Result != "first" || told[0].Ending != "done" ||
+		told[1].Ending != "not_done" || told[1].Reason != "it is no longer the file that was judged" {
 		t.Errorf("%s: %+v", again, told)
 	}
 	// What nobody has taken yet has not ended.
@@ -120,7 +120,7 @@ func TestRevise(t *testing.T) {
 		t.Errorf("%+v", s.Task)
 	}
 	told, again := d.turn(fmt.Sprintf(mail, 2))
-	if again != id || len(told) != 1 || told[0].Ending != queue.IsRefused || told[0].Reason != "shorter, please" {
+	if again != id || len(told) != 1 || told[0].Ending != "refused" || told[0].Reason != "shorter, please" {
 		t.Errorf("%s: %+v", again, told)
 	}
 	effects, _ = d.take()

@@ -328,7 +328,7 @@ func spendGrants(tx *Tx, s *Stored, a *approval.Approval, now time.Time) error {
 		}
 	}
 	change := s.Task.Change
-	change.Since, change.Reason = now, ReasonApproved
+	change.Since, change.Reason = now, reasonApproved
 	line := s.move(task.Approved, task.Scheduled, change)
 	line.By, line.Level, line.Approval = a.By, a.Level, a
 	if err := tx.Move(line); err != nil {

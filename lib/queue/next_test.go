@@ -79,10 +79,10 @@ func TestNextOfBrokenFiles(t *testing.T) {
 		"gone": {func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) }, ""},
 		"broken": {func(s *shelf, one *queue.Stored) {
 			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
-		}, queue.ReasonCorrupt},
+		}, "corrupt"},
 		"edited": {func(s *shelf, one *queue.Stored) {
 			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
-		}, queue.ReasonEdited},
+		}, "edited"},
 	} {
 		one := stored(1, task.Scheduled, time.Hour, time.Hour)
 		s := newShelf(t, one)

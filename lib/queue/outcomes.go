@@ -17,27 +17,27 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// OutcomesMember is the member of a worker's record that says how effects ended which were
+// outcomesMember is the member of a worker's record that says how effects ended which were
 // proposed before for the same sender's asks in the same conversation.
-const OutcomesMember = "outcomes"
+const outcomesMember = "outcomes"
 
 // Ending is how an effect ended, or where it stands.
 type Ending string
 
 // The endings.
 const (
-	IsProposed  Ending = "proposed" // nobody has decided on it yet: it is in the outbox
-	IsWaiting   Ending = "waiting"  // for a person or, if it needs none, for its worker
-	IsApproved  Ending = "approved" // a person said yes, and it has not ended
-	IsRefused   Ending = "refused"  // by a person or by the policy
-	IsExpired   Ending = "expired"
-	IsSent      Ending = "sent" // an external_send is done
-	IsDone      Ending = "done" // anything else is
-	IsFailed    Ending = "failed"
-	IsNotDone   Ending = "not_done" // its sender says that it did not happen, and will not
-	IsUnknown   Ending = "unknown"  // it may have happened
-	IsClosed    Ending = "closed"   // by an agent
-	IsCancelled Ending = "cancelled"
+	isProposed  Ending = "proposed" // nobody has decided on it yet: it is in the outbox
+	isWaiting   Ending = "waiting"  // for a person or, if it needs none, for its worker
+	isApproved  Ending = "approved" // a person said yes, and it has not ended
+	isRefused   Ending = "refused"  // by a person or by the policy
+	isExpired   Ending = "expired"
+	isSent      Ending = "sent" // an external_send is done
+	isDone      Ending = "done" // anything else is
+	isFailed    Ending = "failed"
+	isNotDone   Ending = "not_done" // its sender says that it did not happen, and will not
+	isUnknown   Ending = "unknown"  // it may have happened
+	isClosed    Ending = "closed"   // by an agent
+	isCancelled Ending = "cancelled"
 )
 
 // Outcome is how one effect ended. It has nothing of the effect's text.
@@ -322,14 +322,14 @@ func (h *heard) add(l *audit.Line) {
 		return
 	}
 	switch ending {
-	case IsUnknown:
+	case isUnknown:
 		h.begun = true
-	case IsSent, IsDone:
+	case isSent, isDone:
 		h.begun = h.outward
-	case IsWaiting, IsApproved:
+	case isWaiting, isApproved:
 	default:
 		if h.begun {
-			ending = IsUnknown
+			ending = isUnknown
 		}
 	}
 	h.Ending, h.Reason, h.At = ending, reason, l.Time.UTC().Truncate(time.Second)
@@ -349,34 +349,34 @@ func (h *heard) ending(l *audit.Line) (e Ending, reason string) {
 	inside := l.From == task.Running && h.outward // nobody saw how far it had come
 	switch {
 	case l.Event == task.Refused, l.Event == task.Denied, l.Event == task.Dropped:
-		return IsRefused, l.Change.Reason
+		return isRefused, l.Change.Reason
 	case l.Event == task.Expired:
-		return IsExpired, ""
+		return isExpired, ""
 	case l.Event == task.Closed:
-		return IsClosed, ""
+		return isClosed, ""
 	case l.Event == task.Undecided, l.Event == task.Cancelled && inside, l.Event == task.Broke && inside:
-		return IsUnknown, ""
+		return isUnknown, ""
 	case l.Event == task.Learned && l.Change.Reason == ReasonUnknownEffect:
-		return IsUnknown, ""
+		return isUnknown, ""
 	case l.Event == task.Learned && l.To == task.Rejected:
-		return IsRefused, l.Change.Reason
+		return isRefused, l.Change.Reason
 	case l.Event == task.Cancelled:
-		return IsCancelled, ""
+		return isCancelled, ""
 	case l.To == task.Awaiting, l.To.Open() && !h.outward:
-		return IsWaiting, ""
+		return isWaiting, ""
 	case l.To.Open():
-		return IsApproved, ""
+		return isApproved, ""
 	case l.To == task.Completed && l.Action == terms.ExternalSend:
-		return IsSent, ""
+		return isSent, ""
 	case l.To == task.Completed:
-		return IsDone, ""
+		return isDone, ""
 	case l.To == task.Failed && l.Change.Reason == ReasonNotDone:
 		if l.End != nil {
 			reason = l.End.Said
 		}
-		return IsNotDone, reason
+		return isNotDone, reason
 	case l.To == task.Failed, l.To == task.Corrupt:
-		return IsFailed, ""
+		return isFailed, ""
 	}
 	return "", ""
 }
@@ -404,7 +404,7 @@ func (t *told) newest(s Store) (list []Outcome, err error) {
 		tool := ""
 		err := s.View(func(v View) error {
 			one.Target, tool = nil, ""
-			if one.root != t.id && one.Ending == IsNotDone { // what its sender said is for its own agent
+			if one.root != t.id && one.Ending == isNotDone { // what its sender said is for its own agent
 				one.Reason = ""
 			}
 			file, err := anywhere(v, one.Task)

@@ -40,13 +40,13 @@ func TestEndings(t *testing.T) {
 	refused := move(task.GaveUp, task.Running, task.Failed, queue.ReasonNotDone)
 	gaveUp := move(task.GaveUp, task.Running, task.Failed, queue.ReasonExit)
 	denied := move(task.Denied, task.Awaiting, task.Rejected, "expired") // a person's own word
-	expired := move(task.Expired, task.Awaiting, task.Rejected, queue.ReasonExpired)
-	cancelled := move(task.Cancelled, task.Scheduled, task.Rejected, queue.ReasonCancelled)
-	stopped := move(task.Cancelled, task.Running, task.Rejected, queue.ReasonCancelled)
-	closed := move(task.Closed, task.Awaiting, task.Rejected, queue.ReasonClosed)
+	expired := move(task.Expired, task.Awaiting, task.Rejected, "review_expired")
+	cancelled := move(task.Cancelled, task.Scheduled, task.Rejected, "cancelled")
+	stopped := move(task.Cancelled, task.Running, task.Rejected, "cancelled")
+	closed := move(task.Closed, task.Awaiting, task.Rejected, "closed_by_agent")
 	dropped := move(task.Dropped, task.Scheduled, task.Rejected, "target_not_allowed")
-	requeued := move(task.Requeued, task.Completed, task.Scheduled, queue.ReasonRequeued)
-	broke := move(task.Broke, task.Running, task.Corrupt, queue.ReasonEdited)
+	requeued := move(task.Requeued, task.Completed, task.Scheduled, "requeued")
+	broke := move(task.Broke, task.Running, task.Corrupt, "edited")
 	for name, c := range map[string]struct {
 		action terms.Action
 		lines  []audit.Line

@@ -19,7 +19,7 @@ import (
 // The bounds of all proposals that come from one root task.
 const (
 	maxDepth  = 3   // proposals of proposals
-	MaxBudget = 100 // effects, all in all
+	maxBudget = 100 // effects, all in all
 )
 
 // Proposals holds what a worker wants to be done next.
@@ -96,7 +96,7 @@ func (v *vetting) begin() error {
 // from finds the root, and what is left of its budget.
 func (v *vetting) from() error {
 	who := &v.claim.Identity
-	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, MaxBudget
+	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, maxBudget
 	if v.stands() {
 		spent, err := v.tx.spent(v.root, v.line.Time.Add(-Window))
 		v.budget = max(0, v.budget-spent-len(v.waits))
@@ -193,7 +193,7 @@ func meddles(tool string, subject *Stored, root string) proposal.Reason {
 func (s *Stored) begun() bool { return s.Outward() && s.Task.Attempts+s.Task.Restarts > 0 }
 
 // share divides the budget that is left among the proposals, so that, whatever these
-// propose in turn, all together never exceed MaxBudget.
+// propose in turn, all together never exceed maxBudget.
 func (v *vetting) share(n int) {
 	if v.stands() {
 		v.budget = 0
@@ -216,7 +216,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	who := v.claim.Identity.Proposes()
 	who.Labels, who.Parent, who.Root = v.claim.Labels, v.claim.Task.ID, v.rootID
 	who.Audience = v.audience
-	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.turn*MaxBudget+v.same[string(canonical)], v.depth, v.budget, bulk
+	who.Ordinal, who.Depth, who.Budget, who.Bulk = v.turn*maxBudget+v.same[string(canonical)], v.depth, v.budget, bulk
 	v.same[string(canonical)]++
 	if v.stands() && p.Tool != proposal.Draft {
 		if who.Ordinal, err = v.again(canonical); err != nil {

@@ -291,7 +291,7 @@ func TestCloseAndNote(t *testing.T) {
 	}
 	d.chores()
 	closed := d.find(ids[0])
-	if closed.Task.State != task.Rejected || closed.Task.Reason != queue.ReasonClosed || queue.Requeueable(&closed) != nil {
+	if closed.Task.State != task.Rejected || closed.Task.Reason != "closed_by_agent" || queue.Requeueable(&closed) != nil {
 		t.Errorf("%+v", closed.Task)
 	}
 	for _, id := range effects {

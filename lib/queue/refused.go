@@ -21,24 +21,24 @@ import (
 // The bounds of the refused records that are kept. What does not fit is not kept, and its line
 // of the log says so: strangers decide how much is refused.
 const (
-	MaxKeptRecord = 64 << 10 // bytes of one record
+	maxKeptRecord = 64 << 10 // bytes of one record
 	MaxKept       = 20_000   // records
-	MaxKeptBytes  = 64 << 20 // bytes of all
+	maxKeptBytes  = 64 << 20 // bytes of all
 )
 
 // The words of Line.NotKept.
 const (
-	NotKeptLarge   = "too_large"    // the record has more than MaxKeptRecord bytes
-	NotKeptFull    = "full"         // MaxKept or MaxKeptBytes is reached
-	NotKeptDisk    = "disk_low"     // the room is needed for what is accepted
+	notKeptLarge   = "too_large"    // the record has more than maxKeptRecord bytes
+	notKeptFull    = "full"         // MaxKept or maxKeptBytes is reached
+	notKeptDisk    = "disk_low"     // the room is needed for what is accepted
 	NotKeptNowhere = "no_directory" // an older pulse made the queue, and this account can't add to it
 )
 
-// ReasonWasRefused is the reason of a refusal because the record was refused before and comes from
+// reasonWasRefused is the reason of a refusal because the record was refused before and comes from
 // where it was kept, whatever the stages say of it now. A worker would get a message without
 // its text, and the message itself would be known when it comes again. It stands in the
 // receipt alone: nothing new was refused, and the log has a line of when it was.
-const ReasonWasRefused = "was_refused"
+const reasonWasRefused = "was_refused"
 
 // ErrRefused means that a record was refused, and is kept. It wraps ErrUnknown: it is no task.
 var ErrRefused = fmt.Errorf("%w: the record was refused when it came, and was never accepted", ErrUnknown)
@@ -96,12 +96,12 @@ func (in *intake) unkept(size int) string {
 	switch {
 	case in.Unkept != "":
 		return in.Unkept
-	case size > MaxKeptRecord:
-		return NotKeptLarge
-	case n >= MaxKept || bytes > MaxKeptBytes:
-		return NotKeptFull
+	case size > maxKeptRecord:
+		return notKeptLarge
+	case n >= MaxKept || bytes > maxKeptBytes:
+		return notKeptFull
 	case onDisk(size) > in.spare:
-		return NotKeptDisk
+		return notKeptDisk
 	}
 	return ""
 }

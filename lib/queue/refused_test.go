@@ -85,8 +85,8 @@ func TestNotKept(t *testing.T) {
 	}{
 		"no policy wants it": {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Keep = 0 }, ""},
 		"the quota":          {queuetest.Mail(1, terms.Allow), func(b *queue.Batch) { b.Pending = 0 }, ""},
-		"too large":          {long, func(*queue.Batch) {}, queue.NotKeptLarge},
-		"the disk is full":   {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Spare = 4095 }, queue.NotKeptDisk},
+		"too large":          {long, func(*queue.Batch) {}, "too_large"},
+		"the disk is full":   {queuetest.Mail(1, terms.Reject), func(b *queue.Batch) { b.Spare = 4095 }, "disk_low"},
 	} {
 		s := newShelf(t)
 		b := s.keeping(c.line)
@@ -118,7 +118,7 @@ func TestKeptIsBounded(t *testing.T) {
 		}
 		s.commit(s.keeping(queuetest.Mail(1, terms.Reject)))
 		lines := s.lines()
-		if last := lines[len(lines)-1]; last.Event != task.Refused || last.NotKept != queue.NotKeptFull {
+		if last := lines[len(lines)-1]; last.Event != task.Refused || last.NotKept != "full" {
 			t.Errorf("%s: %+v", name, last)
 		}
 	}
@@ -285,7 +285,7 @@ func TestKeptWithinTheRoom(t *testing.T) {
 	if got := s.commit(b); got[5] != "scheduled allowed" {
 		t.Error(got)
 	}
-	if log := s.lines(); len(s.kept()) != 3 || log[2].NotKept != "" || log[3].NotKept != queue.NotKeptDisk || log[4].NotKept != queue.NotKeptDisk {
+	if log := s.lines(); len(s.kept()) != 3 || log[2].NotKept != "" || log[3].NotKept != "disk_low" || log[4].NotKept != "disk_low" {
 		t.Errorf("%+v", log)
 	}
 }

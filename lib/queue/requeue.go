@@ -27,7 +27,7 @@ func Requeue(tx *Tx, shown *Stored, yes approval.Approval, now time.Time) error 
 	if err := shown.past.unchanged(tx); err != nil {
 		return err
 	}
-	line := s.move(task.Requeued, task.Scheduled, task.Change{Since: now.UTC(), Reason: ReasonRequeued})
+	line := s.move(task.Requeued, task.Scheduled, task.Change{Since: now.UTC(), Reason: reasonRequeued})
 	line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
 	return tx.Move(line)
 }
@@ -47,7 +47,7 @@ func Happened(s *Stored) string {
 			"pulse-queue show tells what it said, and how it ended before, if it was requeued"
 	case s.Task.Attempts+s.Task.Restarts > 0:
 		return "it was started before, and may have been done in part or whole; " + again
-	case s.Task.Reason == ReasonCancelled:
+	case s.Task.Reason == reasonCancelled:
 		return "if it was running when it was cancelled, it may have been done in part or whole; " + again
 	}
 	return ""

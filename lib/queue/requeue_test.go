@@ -29,7 +29,7 @@ func TestRequeue(t *testing.T) {
 		}
 		l := s.lines()[0]
 		a := l.Approval
-		if l.To != task.Scheduled || l.Change != (task.Change{Since: now, Reason: queue.ReasonRequeued}) || l.By != "me (uid 1)" || l.Level != approval.Terminal {
+		if l.To != task.Scheduled || l.Change != (task.Change{Since: now, Reason: "requeued"}) || l.By != "me (uid 1)" || l.Level != approval.Terminal {
 			t.Errorf("%s: %+v", st, l)
 		}
 		digest := one.Task.Digest
@@ -83,7 +83,7 @@ func TestHappened(t *testing.T) {
 	died := stored(1, task.Rejected, 0, 0)
 	died.Task.Restarts = 1
 	cancelled := stored(1, task.Rejected, 0, 0)
-	cancelled.Task.Reason = queue.ReasonCancelled
+	cancelled.Task.Reason = "cancelled"
 	for what, c := range map[string]struct {
 		s    *queue.Stored
 		want bool

@@ -22,7 +22,7 @@ const ReasonSessionSpent = "session_spent"
 // The reasons for which a session ends.
 const (
 	endRevoked  = "revoked"  // by a person
-	EndExpired  = "expired"  // its time was over
+	endExpired  = "expired"  // its time was over
 	endReplaced = "replaced" // another one was opened for the same sender
 )
 
@@ -88,7 +88,7 @@ func sessions(tx *Tx, c *Clock) (map[string]*approval.Session, error) {
 		if tx.doubts(c) {
 			continue
 		}
-		if err := tx.Log(end(s, EndExpired, "", "", c.Now)); err != nil {
+		if err := tx.Log(end(s, endExpired, "", "", c.Now)); err != nil {
 			return nil, err
 		}
 	}

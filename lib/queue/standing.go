@@ -118,7 +118,7 @@ func Became(s Store, id, only string) ([]byte, error) {
 			return err
 		}
 		outcomes = slices.DeleteFunc(outcomes, func(o Outcome) bool { return o.Task == task }) // it was refused, and is judged anew
-		outcomes = append(outcomes, Outcome{Task: task, Action: r.Action, Tool: r.Tool, Ending: IsProposed})
+		outcomes = append(outcomes, Outcome{Task: task, Action: r.Action, Tool: r.Tool, Ending: isProposed})
 		return err
 	})
 	return appendOutcomes(nil, outcomes), errors.Join(err, broken)

@@ -208,7 +208,7 @@ func (s *Stored) Line() []byte {
 	}
 	line := record.AppendMember(nil, foreign(rec), task.Member, s.Task.Append(nil))
 	if s.Extract != nil {
-		line = record.AppendMember(nil, line, ExtractMember, s.Extract)
+		line = record.AppendMember(nil, line, extractMember, s.Extract)
 	}
 	return line
 }
@@ -216,9 +216,9 @@ func (s *Stored) Line() []byte {
 // foreign returns a record without the members that the queue owns.
 func foreign(rec *record.Record) []byte {
 	b := rec.AppendWithout(nil, task.Member)
-	if rec.Has(ExtractMember) {
+	if rec.Has(extractMember) {
 		if rest, err := record.Parse(b); err == nil {
-			b = rest.AppendWithout(nil, ExtractMember)
+			b = rest.AppendWithout(nil, extractMember)
 		}
 	}
 	return b

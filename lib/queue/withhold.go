@@ -30,7 +30,7 @@ func (o *Outcome) withhold() {
 	if !plainWord(o.Tool) {
 		o.Tool = ""
 	}
-	if o.Result = ""; o.Ending == IsNotDone {
+	if o.Result = ""; o.Ending == isNotDone {
 		o.Reason = ""
 	}
 	o.Target = slices.DeleteFunc(slices.Clone(o.Target), func(t string) bool { return plainAddress(t) == "" })

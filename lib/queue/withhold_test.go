@@ -4,9 +4,9 @@ import "testing"
 
 // TestWithheldOutcome: without the text, nothing is told of what was printed.
 func TestWithheldOutcome(t *testing.T) {
-	o := Outcome{Ending: IsNotDone, Reason: "said", Result: "printed"}
+	o := Outcome{Ending: isNotDone, Reason: "said", Result: "printed"}
 	o.withhold()
-	refused := Outcome{Ending: IsRefused, Reason: "shorter"}
+	refused := Outcome{Ending: isRefused, Reason: "shorter"}
 	refused.withhold()
 	if o.Reason != "" || o.Result != "" || refused.Reason != "shorter" {
 		t.Errorf("%+v, %+v", o, refused)

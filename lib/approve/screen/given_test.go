@@ -48,7 +48,7 @@ func TestWorkerGetsWhatPeopleSee(t *testing.T) {
 	}
 	s.Outcomes = []queue.Outcome{{
 		Task: "7" + strings.Repeat("0", 31), Action: terms.Destructive, Tool: "seen-of-a-tool", Target: []string{"seen1@example.com", "seen2@example.com"},
-		Ending: queue.IsRefused, Reason: "seen as a reason", At: now,
+		Ending: "refused", Reason: "seen as a reason", At: now,
 	}}
 	line := string(s.Given().Line())
 	sheet := strings.Join(Sheet(s, &Case{Now: now, Root: &Origin{ID: s.Identity.Root}, Parent: &Origin{ID: s.Identity.Parent}}), "\n")

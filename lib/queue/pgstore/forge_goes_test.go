@@ -37,14 +37,14 @@ func (w *world) pauses(name string) step {
 // goes returns the line by which an ask goes on.
 func (w *world) goes(name string) step {
 	s := w.of(name, task.Continued, task.Completed, task.Scheduled)
-	s.Change = task.Change{Continues: 1, Reason: queue.ReasonContinued}
+	s.Change = task.Change{Continues: 1, Reason: "effects_ended"}
 	return s
 }
 
 // revised is a person's word that an ask is to be done otherwise.
 var revised = just(func(w *world) call {
 	s := w.of("a.pair", task.Continued, task.Completed, task.Scheduled)
-	s.Change = task.Change{Revisions: 1, Reason: queue.ReasonRevised}
+	s.Change = task.Change{Revisions: 1, Reason: "revised"}
 	return by("ann", s)
 })
 
@@ -55,7 +55,7 @@ func gone(who string, fn func(w *world) step) func(*world) []call {
 
 // went returns a line about an ask that has gone on.
 func went(s step) step {
-	s.Change.Reason = queue.ReasonContinued
+	s.Change.Reason = "effects_ended"
 	s.Change.Continues = 1
 	return s
 }

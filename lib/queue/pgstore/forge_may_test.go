@@ -151,7 +151,7 @@ func (w *world) legal2(e task.Event, who string) call {
 // corrected returns the lines by which a person puts an effect in the place of another one.
 func (w *world) corrected() []step {
 	denied := w.of("e.wait", task.Denied, task.Awaiting, task.Rejected)
-	denied.Change.Reason = queue.CorrectedAs + idOf("e.new")
+	denied.Change.Reason = "corrected as " + idOf("e.new")
 	return []step{denied, w.of("e.new", task.Added, "", task.Awaiting)}
 }
 

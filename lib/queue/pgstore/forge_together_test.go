@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -98,10 +97,10 @@ var ofTogether = []forgery{
 	}},
 	{"a correction to which fewer people have to say yes", func(w *world) []call {
 		denied := w.of("e.pair", task.Denied, task.Awaiting, task.Rejected)
-		denied.Change.Reason = queue.CorrectedAs + idOf("e.pair2")
+		denied.Change.Reason = "corrected as " + idOf("e.pair2")
 		return []call{by("gate1", w.of("e.pair", task.Added, "", task.Awaiting)), by("ann", denied, w.of("e.pair2", task.Added, "", task.Awaiting))}
 	}, func(w *world, c *call) {
-		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("e.new")
+		c.steps[0].Change.Reason = "corrected as " + idOf("e.new")
 		c.steps[1] = w.of("e.new", task.Added, "", task.Awaiting)
 	}},
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -63,7 +62,7 @@ var corrects = just(func(w *world) call { return by("ann", w.corrected()...) })
 // ofCorrections are those by a person who adds what no gate has seen.
 var ofCorrections = []forgery{
 	{"a correction of nothing", corrects, func(_ *world, c *call) { c.steps = c.steps[1:] }},
-	{"a correction as another task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = queue.CorrectedAs + idOf("a.new") }},
+	{"a correction as another task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = "corrected as " + idOf("a.new") }},
 	{"a refusal beside a new task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = "not wanted" }},
 	{"a correction, and one more", corrects, func(w *world, c *call) {
 		c.steps = append(c.steps, w.of("e.again", task.Added, "", task.Awaiting))
@@ -73,21 +72,21 @@ var ofCorrections = []forgery{
 	}},
 	{"a correction that is an ask", corrects, func(w *world, c *call) {
 		c.steps[1] = w.of("a.new", task.Added, "", task.Awaiting)
-		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("a.new")
+		c.steps[0].Change.Reason = "corrected as " + idOf("a.new")
 	}},
 	{"a correction that waits for nobody", corrects, func(w *world, c *call) {
 		c.steps[1] = w.of("l.new", task.Added, "", task.Scheduled)
-		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("l.new")
+		c.steps[0].Change.Reason = "corrected as " + idOf("l.new")
 	}},
 	{"a correction for another root", corrects, func(_ *world, c *call) { c.steps[1].Parent = idOf("a.sched") }},
 	{"a correction for no root", corrects, func(_ *world, c *call) { c.steps[1].Parent = "" }},
 	{"a correction of an ask", corrects, func(w *world, c *call) {
 		c.steps[0] = w.of("a.wait", task.Denied, task.Awaiting, task.Rejected)
-		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("e.new")
+		c.steps[0].Change.Reason = "corrected as " + idOf("e.new")
 	}},
 	{"a correction by a yes", corrects, func(w *world, c *call) {
 		c.steps[0] = w.yes("e.wait", task.Approved, task.Awaiting, approval.Terminal, bob)
-		c.steps[0].Change.Reason = queue.CorrectedAs + idOf("e.new")
+		c.steps[0].Change.Reason = "corrected as " + idOf("e.new")
 	}},
 }
 

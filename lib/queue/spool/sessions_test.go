@@ -105,7 +105,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 	s.View(func(v queue.View) error {
 		return v.Back(func(l audit.Line) bool {
 			if l.Event == audit.SessionEnded {
-				if l.Change.Reason != queue.EndExpired || l.By != "" {
+				if l.Change.Reason != "expired" || l.By != "" {
 					t.Errorf("%+v", l)
 				}
 				return false
