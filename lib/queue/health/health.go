@@ -225,10 +225,10 @@ type past struct {
 	released time.Time                 // when the queue was last released; zero: not lately
 	accounts map[task.Kind]*audit.Line // the newest start of each kind
 
-	ends    queue.Ends
-	streaks []queue.Streak // those that are told
-	idle    []Finding      // times without a line
-	jump    string         // what a finding of the last jump is about; empty: there is none
+	ends    ends
+	streaks []streak  // those that are told
+	idle    []Finding // times without a line
+	jump    string    // what a finding of the last jump is about; empty: there is none
 	proofs  Proofs
 }
 
@@ -244,7 +244,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 		l.Time = ages.Of(&l)
 		oldest = l.Time
 		f.line(p, &l)
-		p.ends.Add(&l)
+		p.ends.add(&l)
 		p.proofs.Add(&l, f.Now.Sub(l.Time))
 		return lines < maxLines && f.Now.Sub(l.Time) < proven
 	})

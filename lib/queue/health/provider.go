@@ -20,8 +20,8 @@ const (
 
 // provider finds the streaks in which what all workers need is missing. One task alone that fails
 // says no more than that this one does.
-func (f *Facts) provider(e *queue.Ends) (list []queue.Streak) {
-	for _, s := range e.Streaks() {
+func (f *Facts) provider(e *ends) (list []streak) {
+	for _, s := range e.streaks() {
 		if s.Alike < minAlike || f.Now.Sub(s.Last) >= stale {
 			continue
 		}
@@ -33,7 +33,7 @@ func (f *Facts) provider(e *queue.Ends) (list []queue.Streak) {
 	return list
 }
 
-func provider(s *queue.Streak) Finding {
+func provider(s *streak) Finding {
 	how := fmt.Sprintf("with exit status %d", s.Exit)
 	switch {
 	case s.Exit == queue.ExitLater:
@@ -49,19 +49,19 @@ func provider(s *queue.Streak) Finding {
 		tasks = "one task"
 	}
 	text := fmt.Sprintf("no start of %s has ended well since %s: %s (%s) ended %s, the last one at %s",
-		s.Side, stamp(s.Since), of, tasks, how, stamp(s.Last))
+		s.side, stamp(s.Since), of, tasks, how, stamp(s.Last))
 	if s.Said != "" {
 		text += `, and said "` + strings.ReplaceAll(s.Said, `"`, "'") + `"` // not to be taken for the advice after it
 	}
-	return Finding{Code: codeProvider, About: about(s.Side, s.Exit), Text: text, Do: "pulse-queue show " + s.Task}
+	return Finding{Code: codeProvider, About: about(s.side, s.Exit), Text: text, Do: "pulse-queue show " + s.Task}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // tried returns how long ago a start of a side ended that somebody made in vain; long, if none did.
-func (p *past) tried(side queue.Side, now time.Time) time.Duration {
+func (p *past) tried(of side, now time.Time) time.Duration {
 	for i := range p.streaks {
-		if p.streaks[i].Side == side {
+		if p.streaks[i].side == of {
 			return now.Sub(p.streaks[i].Last)
 		}
 	}
@@ -71,31 +71,31 @@ func (p *past) tried(side queue.Side, now time.Time) time.Duration {
 // vain reports whether asks are started in vain: what keeps them waiting besides is no news. Effects
 // with another action may wait for something else.
 func (p *past) vain() bool {
-	return slices.ContainsFunc(p.streaks, func(s queue.Streak) bool {
-		return s.Side == queue.Asks || s.Side == queue.Readers
+	return slices.ContainsFunc(p.streaks, func(s streak) bool {
+		return s.side == asks || s.side == readers
 	})
 }
 
 // about tells a streak from others of its side that end in another way: that is another cause.
-func about(side queue.Side, exit int) string { return fmt.Sprintf("%s, exit %d", side, exit) }
+func about(of side, exit int) string { return fmt.Sprintf("%s, exit %d", of, exit) }
 
-// side returns the side that starts a scheduled task.
-func side(effect terms.Action, reads bool) queue.Side {
+// sideFor returns the side that starts a scheduled task.
+func sideFor(effect terms.Action, reads bool) side {
 	switch {
 	case effect != "":
-		return queue.Side(effect)
+		return side(effect)
 	case reads:
-		return queue.Readers
+		return readers
 	}
-	return queue.Asks
+	return asks
 }
 
 // Known reports whether a person knows that starts fail like the one whose end is the line: a run
 // has told of one today, or health of all of them. The line is in the log.
 func Known(v queue.View, line *audit.Line) (bool, error) {
-	_, known, err := queue.FindingOf(v, string(codeProvider), about(queue.SideOf(line), line.End.Exit))
+	_, known, err := queue.FindingOf(v, string(codeProvider), about(sideOf(line), line.End.Exit))
 	if err != nil {
 		return false, err
 	}
-	return queue.Repeats(v, line, known)
+	return repeats(v, line, known)
 }

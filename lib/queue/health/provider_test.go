@@ -113,17 +113,17 @@ func TestProvider(t *testing.T) {
 // TestProviderAndReaders: that no reader reads is told, unless all of them are started in vain.
 func TestProviderAndReaders(t *testing.T) {
 	all := []try{{1, 5 * time.Minute, 75, ""}, {2, 30 * time.Minute, 75, ""}, {1, 70 * time.Minute, 75, ""}}
-	for side, want := range map[queue.Side]string{queue.Asks: "[provider unread]", queue.Readers: "[provider]"} {
+	for of, want := range map[side]string{asks: "[provider unread]", readers: "[provider]"} {
 		w := world{open: []queue.Entry{entry(1, task.Scheduled, 3*time.Hour)}}
 		w.log = tries(all, func(s, _ *audit.Line) {
-			if side == queue.Readers {
+			if of == readers {
 				s.Change.Reason = queue.ReasonReading
 			}
 		})
 		f := facts()
 		f.Unread = func(queue.View, *queue.Entry) (bool, error) { return true, nil }
 		if got := fmt.Sprint(codes(t, &w, f)); got != want {
-			t.Errorf("%s: %s, want %s", side, got, want)
+			t.Errorf("%s: %s, want %s", of, got, want)
 		}
 	}
 }

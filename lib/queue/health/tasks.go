@@ -141,7 +141,7 @@ func (w *walk) starts(e *queue.Entry) error {
 	}
 	// Somebody starts it, if only in vain. Where it waits for a reader, no worker is missing,
 	// however long it waits.
-	idle = min(idle, w.tried(side(key(e), w.reads[e.External]), w.Now))
+	idle = min(idle, w.tried(sideFor(key(e), w.reads[e.External]), w.Now))
 	k := key(e)
 	switch {
 	case idle > maxUnread && w.reads[e.External]:
@@ -285,7 +285,7 @@ func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
 	}
 	var s some
 	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
-		with := slices.ContainsFunc(p.streaks, func(s queue.Streak) bool { return (s.Side == queue.Asks || s.Side == queue.Readers) && s.Tasks[id] })
+		with := slices.ContainsFunc(p.streaks, func(s streak) bool { return (s.side == asks || s.side == readers) && s.Tasks[id] })
 		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id, with: with})
 		return s.all < named, nil
 	})

@@ -1,4 +1,4 @@
-package queue
+package health
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode"
 
+	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -13,31 +14,31 @@ import (
 // Starts that end alike, and none that is good among them, say more of what all workers need than
 // of a task: a provider that is away, a key that was revoked, a program that is gone.
 
-// Side is what is started by runs of one kind: asks, their readers, or effects with one action.
-type Side string
+// side is what is started by runs of one kind: asks, their readers, or effects with one action.
+type side string
 
 // The sides that are not an action.
 const (
-	Asks    Side = "asks"
-	Readers Side = "readers"
+	asks    side = "asks"
+	readers side = "readers"
 )
 
-// SideOf returns the side of a start, or of one that failed by the line of its end.
-func SideOf(l *audit.Line) Side {
+// sideOf returns the side of a start, or of one that failed by the line of its end.
+func sideOf(l *audit.Line) side {
 	if l.Kind == task.Effect {
-		return Side(l.Action)
+		return side(l.Action)
 	}
 	switch l.Change.Reason {
-	case ReasonReading, ReasonUnread, ReasonUnfit:
-		return Readers
+	case queue.ReasonReading, queue.ReasonUnread, queue.ReasonUnfit:
+		return readers
 	}
-	return Asks
+	return asks
 }
 
-// Streak is how the starts of a side have ended since one ended well. Those that ended
+// streak is how the starts of a side have ended since one ended well. Those that ended
 // like most of them are told apart.
-type Streak struct {
-	Side
+type streak struct {
+	side        side
 	All         int // ends since then
 	Alike       int // ends that are like the newest of these
 	Exit        int // how those ended, as the log has it
@@ -46,16 +47,17 @@ type Streak struct {
 	Tasks       map[string]bool // those that ended so
 }
 
-// The bounds of what is kept of ends, whatever the log holds.
+// The bounds of what is kept of ends, whatever the log holds, and of what is read of it.
 const (
 	maxSides = 100
 	maxAlike = 100 // ways to end, of a side
+	maxBack  = 2000
 )
 
-// Ends folds the log into streaks. It is given the lines newest first.
-type Ends struct {
+// ends folds the log into streaks. It is given the lines newest first.
+type ends struct {
 	open  map[string]attempt // ends whose start is not reached yet, by task
-	sides map[Side]*ends
+	sides map[side]*sideEnds
 }
 
 type attempt struct {
@@ -63,16 +65,16 @@ type attempt struct {
 	end audit.End
 }
 
-type ends struct {
+type sideEnds struct {
 	all   int
 	good  bool // an end was
-	alike []*Streak
+	alike []*streak
 }
 
-// Add takes a line. How an attempt ended is known from its end, and what it was from its start.
-func (e *Ends) Add(l *audit.Line) {
+// add takes a line. How an attempt ended is known from its end, and what it was from its start.
+func (e *ends) add(l *audit.Line) {
 	if e.open == nil {
-		e.open, e.sides = map[string]attempt{}, map[Side]*ends{}
+		e.open, e.sides = map[string]attempt{}, map[side]*sideEnds{}
 	}
 	if l.Event == task.Started {
 		if a, ended := e.open[l.Task]; ended {
@@ -88,15 +90,15 @@ func (e *Ends) Add(l *audit.Line) {
 // counts reports whether a line is the end of an attempt that says anything of what workers need:
 // it was not told to stop, and it did not end because of what its client did.
 func counts(l *audit.Line) bool {
-	return l.End != nil && l.Moves() && l.Change.Reason != ReasonDied && l.Change.Reason != ReasonUngated
+	return l.End != nil && l.Moves() && l.Change.Reason != queue.ReasonDied && l.Change.Reason != queue.ReasonUngated
 }
 
-func (e *Ends) start(l *audit.Line, a *attempt) {
-	side := SideOf(l)
-	s := e.sides[side]
+func (e *ends) start(l *audit.Line, a *attempt) {
+	of := sideOf(l)
+	s := e.sides[of]
 	if s == nil && len(e.sides) < maxSides {
-		s = &ends{}
-		e.sides[Side(strings.Clone(string(side)))] = s
+		s = &sideEnds{}
+		e.sides[side(strings.Clone(string(of)))] = s
 	}
 	if s == nil || s.good {
 		return
@@ -105,12 +107,12 @@ func (e *Ends) start(l *audit.Line, a *attempt) {
 		return
 	}
 	s.all++
-	i := slices.IndexFunc(s.alike, func(k *Streak) bool { return alike(k.Exit, a.end.Exit, k.Said, a.end.Said) })
+	i := slices.IndexFunc(s.alike, func(k *streak) bool { return alike(k.Exit, a.end.Exit, k.Said, a.end.Said) })
 	if i < 0 {
 		if i = len(s.alike); i == maxAlike {
 			return
 		}
-		k := &Streak{Side: side, Exit: a.end.Exit, Said: a.end.Said, Task: strings.Clone(l.Task), Last: a.at, Tasks: map[string]bool{}}
+		k := &streak{side: of, Exit: a.end.Exit, Said: a.end.Said, Task: strings.Clone(l.Task), Last: a.at, Tasks: map[string]bool{}}
 		s.alike = append(s.alike, k)
 	}
 	k := s.alike[i]
@@ -118,9 +120,9 @@ func (e *Ends) start(l *audit.Line, a *attempt) {
 	k.Tasks[strings.Clone(l.Task)] = true
 }
 
-// Streaks returns one streak of each side that has no good end: that of most ends, the newest of
+// streaks returns one streak of each side that has no good end: that of most ends, the newest of
 // those with as many.
-func (e *Ends) Streaks() (list []Streak) {
+func (e *ends) streaks() (list []streak) {
 	for _, s := range e.sides {
 		if len(s.alike) == 0 {
 			continue
@@ -135,14 +137,14 @@ func (e *Ends) Streaks() (list []Streak) {
 		one.All = s.all
 		list = append(list, one)
 	}
-	slices.SortFunc(list, func(a, b Streak) int { return strings.Compare(string(a.Side), string(b.Side)) })
+	slices.SortFunc(list, func(a, b streak) int { return strings.Compare(string(a.side), string(b.side)) })
 	return list
 }
 
 // alike reports whether two attempts ended in the same way. What is said by a worker that asks to
 // be run later does not count: its status says it.
 func alike(exit, other int, said, also string) bool {
-	return exit == other && (exit == ExitLater || gist(said) == gist(also))
+	return exit == other && (exit == queue.ExitLater || gist(said) == gist(also))
 }
 
 // gist returns a line that a program wrote without the words that differ each time, as times and
@@ -158,20 +160,17 @@ func gist(said string) string {
 	}), " ")
 }
 
-// lasts is how long an end is remembered: 24 hours at most lie between two attempts of a task.
-const lasts = 48 * time.Hour
-
-// Repeats reports whether today (UTC), or within two days if a person knows of the streak, an attempt
+// repeats reports whether today (UTC), or within two days if a person knows of the streak, an attempt
 // ended like the one whose end is the line: of the same task, or of the same side and none ended well
 // since. The line is in the log.
-func Repeats(v View, line *audit.Line, known bool) (repeats bool, err error) {
+func repeats(v queue.View, line *audit.Line, known bool) (repeats bool, err error) {
 	n, own, well := 0, false, false
-	good := []string{ReasonDone, ReasonPaused, ReasonNoMore}
-	if SideOf(line) == Readers {
-		good = []string{ReasonExtracted}
+	good := []string{queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore}
+	if sideOf(line) == readers {
+		good = []string{queue.ReasonExtracted}
 	}
 	err = v.Back(func(l audit.Line) bool {
-		if n++; n > maxBack || !sameDay(l.Time, line.Time) && !(known && line.Time.Sub(l.Time) < lasts) {
+		if n++; n > maxBack || !sameDay(l.Time, line.Time) && !(known && line.Time.Sub(l.Time) < stale) {
 			return false
 		}
 		switch {

@@ -1,4 +1,4 @@
-package queue
+package health
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -37,13 +38,13 @@ func TestGist(t *testing.T) {
 	}
 }
 
-// past is the end of a log.
-type past struct {
-	View
+// logged is the end of a log.
+type logged struct {
+	queue.View
 	log []audit.Line // oldest first
 }
 
-func (p *past) Back(fn func(audit.Line) bool, _ ...task.Event) error {
+func (p *logged) Back(fn func(audit.Line) bool, _ ...task.Event) error {
 	for i := len(p.log) - 1; i >= 0 && fn(p.log[i]); i-- {
 	}
 	return nil
@@ -71,18 +72,18 @@ func TestRepeats(t *testing.T) {
 		"1/0/x 1/3000/x! 2/3001/y!":        "---",
 		"1/0/x 2/2/ok 3/1500/x! 3/1501/x!": "- -r",
 	} {
-		p, got := &past{}, ""
+		p, got := &logged{}, ""
 		for word := range strings.FieldsSeq(tries) {
 			known := strings.HasSuffix(word, "!")
 			f := strings.Split(strings.TrimSuffix(word, "!"), "/")
 			l := audit.Line{Event: task.Retried, Kind: task.Ask, Action: terms.ReadPublic, From: task.Running, To: task.Scheduled, End: &audit.End{Exit: 1, Said: f[2]}}
-			l.Change.Reason = ReasonExit
-			good, side := ReasonDone, f[0][0]
-			switch side {
+			l.Change.Reason = queue.ReasonExit
+			good, of := queue.ReasonDone, f[0][0]
+			switch of {
 			case 'r':
-				l.Change.Reason, good = ReasonUnread, ReasonExtracted
+				l.Change.Reason, good = queue.ReasonUnread, queue.ReasonExtracted
 			case 'e', 'd':
-				l.Kind, l.Action = task.Effect, map[byte]terms.Action{'e': terms.WriteLocal, 'd': terms.ExternalSend}[side]
+				l.Kind, l.Action = task.Effect, map[byte]terms.Action{'e': terms.WriteLocal, 'd': terms.ExternalSend}[of]
 			}
 			if f[2] == "ok" {
 				l.End.Exit, l.Change.Reason = 0, good
@@ -91,13 +92,13 @@ func TestRepeats(t *testing.T) {
 			fmt.Sscan(f[1], &minutes)
 			l.Task, l.Time = strings.Trim(f[0], "red"), noon.Add(time.Duration(minutes)*time.Minute)
 			p.log = append(p.log, l)
-			repeats, err := Repeats(p, &l, known)
+			again, err := repeats(p, &l, known)
 			switch {
 			case err != nil:
 				t.Fatal(err)
 			case f[2] == "ok":
 				got += " "
-			case repeats:
+			case again:
 				got += "r"
 			default:
 				got += "-"
@@ -111,15 +112,15 @@ func TestRepeats(t *testing.T) {
 
 // TestEndsAreBounded: however many ways to end there are, and sides.
 func TestEndsAreBounded(t *testing.T) {
-	var e Ends
+	var e ends
 	for i := range 5000 {
 		l := audit.Line{Event: task.Undecided, Kind: task.Effect, Task: fmt.Sprint(i), From: task.Running, To: task.Awaiting, End: &audit.End{Exit: i + 1}}
 		l.Action = terms.Action(fmt.Sprint("a", i%300))
-		e.Add(&l)
+		e.add(&l)
 		l.Event, l.From, l.To, l.End = task.Started, task.Scheduled, task.Running, nil
-		e.Add(&l)
+		e.add(&l)
 	}
-	if len(e.open) > 0 || len(e.sides) != maxSides || len(e.Streaks()) != maxSides {
+	if len(e.open) > 0 || len(e.sides) != maxSides || len(e.streaks()) != maxSides {
 		t.Errorf("%d, %d", len(e.open), len(e.sides))
 	}
 	for _, s := range e.sides {
