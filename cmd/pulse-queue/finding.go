@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/finding"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -41,14 +42,14 @@ func noteFinding(c *cli.Context) error {
 		ended := []string{f.Code}
 		if verb == "open" { // a source refuses the login, or can't be reached
 			ended = slices.DeleteFunc(health.Stages(), func(code string) bool { return code == f.Code })
-			if say, err := queue.Open(tx, &f, now); err != nil {
+			if say, err := finding.Open(tx, &f, now); err != nil {
 				return err
 			} else if say {
 				told = append(told, f)
 			}
 		}
 		for _, code := range ended {
-			was, say, err := queue.Close(tx, code, f.About, now)
+			was, say, err := finding.Close(tx, code, f.About, now)
 			if err != nil {
 				return err
 			}

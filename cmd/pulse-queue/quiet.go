@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/aside"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/finding"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/seen"
 	"pulse/lib/shared/audit"
@@ -116,7 +117,7 @@ var ofDisks = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.EDQUOT, syscal
 // there is no room for that either.
 func noteFull(s door.Store, room error, now time.Time) (say bool, err error) {
 	f := audit.Finding{Code: string(health.DiskLow), Text: room.Error()}
-	known, err := queue.Read(s, func(v queue.View) (bool, error) { return queue.Quiet(v, f.Code, f.About, now) })
+	known, err := queue.Read(s, func(v queue.View) (bool, error) { return finding.Quiet(v, f.Code, f.About, now) })
 	if known || err != nil {
 		return false, err
 	}
@@ -124,7 +125,7 @@ func noteFull(s door.Store, room error, now time.Time) (say bool, err error) {
 		return false, err
 	}
 	err = queue.Update(s, func(tx *queue.Tx) (err error) {
-		say, err = queue.Open(tx, &f, now)
+		say, err = finding.Open(tx, &f, now)
 		return err
 	})
 	return say, err

@@ -34,7 +34,7 @@ type sheet struct {
 
 	Waiting    []waiter // those that have waited longest
 	WaitingAll int
-	Findings   []finding // the first of them
+	Findings   []trouble // the first of them
 	Found      int       // all of them
 	Unseen     []string  // what could not be looked at
 
@@ -60,7 +60,7 @@ type (
 		Rows    [][]string
 	}
 	waiter   struct{ Since, Age, Action, Whose, Subject, Command string }
-	finding  struct{ Code, Text, Do string }
+	trouble  struct{ Code, Text, Do string }
 	reasoned struct {
 		Times                                int
 		Reason, Rule, Identity, Whom, Advice string
@@ -137,7 +137,7 @@ func (s *sheet) wait(what string, w *waits, now time.Duration) {
 func (s *sheet) look(h *looked) {
 	s.Found = len(h.findings)
 	for _, f := range h.findings[:min(s.Found, sheetFindings)] {
-		s.Findings = append(s.Findings, finding{string(f.Code), clip(escape.Message(f.Text), sheetFinding), clip(escape.Message(f.Do), sheetFinding)})
+		s.Findings = append(s.Findings, trouble{string(f.Code), clip(escape.Message(f.Text), sheetFinding), clip(escape.Message(f.Do), sheetFinding)})
 	}
 	if h.blind != "" {
 		s.Unseen = append(s.Unseen, "health could not be looked at: "+escape.Message(h.blind))

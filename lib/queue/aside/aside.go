@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/finding"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/safefile"
@@ -87,7 +87,7 @@ func (m *Memory) Begins(about, text string, now time.Time) (say bool) {
 		}
 		f := audit.Finding{Code: "told", About: about, Text: audit.Clip(text, maxText)}
 		var changed bool
-		changed, say = queue.Heard(&f, &was, now)
+		changed, say = finding.Heard(&f, &was, now)
 		return f, changed
 	})
 	return say || err != nil
@@ -100,7 +100,7 @@ func (m *Memory) Ends(now time.Time) (f audit.Finding, say bool) {
 		if was.What == "" || was.What == audit.FindingClosed {
 			return was, false
 		}
-		say = queue.Over(&was, now)
+		say = finding.Over(&was, now)
 		f = was
 		return was, true
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/finding"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
@@ -45,7 +46,7 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 	for i := range was {
 		w := &was[i]
 		known[queue.FindingKey(w.Code, w.About)] = w
-		recent[w.Code] = recent[w.Code] || !queue.Untold(w, batch, now)
+		recent[w.Code] = recent[w.Code] || !finding.Untold(w, batch, now)
 	}
 	var lasts []News
 	due, urgent := false, false
@@ -53,11 +54,11 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 		key := queue.FindingKey(string(f.Code), f.About)
 		if w := known[key]; w != nil {
 			since := w.Since
-			if slices.Contains(foreseen, f.Code) && queue.Untold(w, remind+batch, now) {
+			if slices.Contains(foreseen, f.Code) && finding.Untold(w, remind+batch, now) {
 				since = now.UTC() // it had ended: what lasts is told each day
 			}
 			lasts = append(lasts, News{f, audit.FindingTold, since})
-			due = due || !f.once && queue.Untold(w, remind, now)
+			due = due || !f.once && finding.Untold(w, remind, now)
 			delete(known, key)
 			continue
 		}
@@ -117,7 +118,7 @@ func (n *News) Append(dst []byte) []byte {
 // Tell logs that a person was told.
 func (n *News) Tell(tx *queue.Tx, now time.Time) error {
 	f := audit.Finding{What: n.What, Code: string(n.Code), About: n.About, Text: n.Text, Since: n.Since}
-	return queue.Tell(tx, &f, now)
+	return finding.Tell(tx, &f, now)
 }
 
 // Stages returns the codes that stages note, as words.

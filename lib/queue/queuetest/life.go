@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/authorize/hook"
 	"pulse/lib/queue"
+	"pulse/lib/queue/finding"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -291,7 +292,7 @@ func Find(what audit.Told, code string) Operation {
 		if what == audit.FindingOpened {
 			f.Since = now.UTC()
 		}
-		return queue.Tell(tx, &f, now)
+		return finding.Tell(tx, &f, now)
 	})
 }
 
