@@ -21,7 +21,7 @@ func Author(m *envelope.Message) (domain, why string) {
 	if f.reason != "" {
 		return "", f.reason.sentence(f.detail)
 	}
-	return e.from.domain, ""
+	return e.from.Domain, ""
 }
 
 // Near reports whether a signature by the domain signer could count for a sender at from

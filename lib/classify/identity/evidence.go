@@ -19,7 +19,7 @@ func (e *evidence) fit() finding {
 
 func (e *evidence) usable() finding {
 	if e.unusable.reason == noAuthRes && e.internal() {
-		return finding{selfSent, e.from.domain}
+		return finding{selfSent, e.from.Domain}
 	}
 	return e.unusable
 }
@@ -28,9 +28,9 @@ func (e *evidence) usable() finding {
 // domain. Such mail often gets no verdict. This changes the advice and nothing else.
 func (e *evidence) internal() bool {
 	list, _ := e.header.recipients()
-	return isOwner(e.p, e.from.address) && slices.ContainsFunc(list, func(to string) bool {
+	return isOwner(e.p, e.from.Address) && slices.ContainsFunc(list, func(to string) bool {
 		_, domain, err := address.Split(to)
-		return err == nil && address.Equal(domain, e.from.domain)
+		return err == nil && address.Equal(domain, e.from.Domain)
 	})
 }
 
@@ -73,9 +73,9 @@ func (e *evidence) dmarc() finding {
 // bound demands that the result is about the domain that From shows.
 func (e *evidence) bound(r *authres.Result) finding {
 	from, n := r.Prop("header", "from")
-	want := e.from.domain
+	want := e.from.Domain
 	if e.dialect.address {
-		want = e.from.address
+		want = e.from.Address
 	}
 	switch {
 	case n != 1:

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"pulse/lib/classify/addrspec"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
@@ -148,16 +149,16 @@ func lower(c byte) byte {
 }
 
 // sender returns the only mailbox of the only From field.
-func (h *header) sender() (mailbox, finding) {
+func (h *header) sender() (addrspec.Mailbox, finding) {
 	switch {
 	case h.count[slotFrom] == 0:
-		return mailbox{}, finding{reason: noFrom}
+		return addrspec.Mailbox{}, finding{reason: noFrom}
 	case h.count[slotFrom] > 1:
-		return mailbox{}, finding{reason: severalFrom}
+		return addrspec.Mailbox{}, finding{reason: severalFrom}
 	}
-	box, ok := parseMailbox(h.value[slotFrom])
+	box, ok := addrspec.Parse(h.value[slotFrom])
 	if !ok {
-		return mailbox{}, finding{malformedFrom, suspect(h.value[slotFrom])}
+		return addrspec.Mailbox{}, finding{malformedFrom, addrspec.Suspect(h.value[slotFrom])}
 	}
 	return box, finding{}
 }

@@ -13,6 +13,7 @@ package identity
 import (
 	"slices"
 
+	"pulse/lib/classify/addrspec"
 	"pulse/lib/classify/authres"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
@@ -27,8 +28,8 @@ type evidence struct {
 	m      *envelope.Message
 	p      *policy.Policy
 	header header
-	from   mailbox // zero unless there is exactly one plain From
-	flaw   finding // what is wrong with From
+	from   addrspec.Mailbox // zero unless there is exactly one plain From
+	flaw   finding          // what is wrong with From
 
 	verdict
 	by        policy.Evidence // what must prove the sender: never "either"
@@ -92,7 +93,7 @@ func (e *evidence) classify(log *trace.Log, m *envelope.Message, p *policy.Polic
 	}
 	e.gather(m, p)
 	id := Identity{
-		Sender:    e.from.address,
+		Sender:    e.from.Address,
 		Stale:     e.stale(),
 		Automatic: e.header.automatic,
 		Auth:      e.understood(),

@@ -22,7 +22,7 @@ func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
 func Listed(m *envelope.Message, p *policy.Policy) bool {
 	h := collect(m)
 	from, _ := h.sender()
-	return trust(p, from.address, true) != terms.Unknown
+	return trust(p, from.Address, true) != terms.Unknown
 }
 
 // evidence returns what proves the sender of this message: never "either".

@@ -28,7 +28,7 @@ func (e *evidence) own() finding {
 		return finding{reason: NotListed}
 	case d.Why != "":
 		return finding{SignatureBad, d.Why}
-	case !address.Equal(d.From, e.from.domain):
+	case !address.Equal(d.From, e.from.Domain):
 		return finding{SignatureBad, "the check was made for " + d.From}
 	case len(d.Signatures) == 0 && e.unusable.reason == microsoftInternal:
 		return e.unusable
@@ -114,7 +114,7 @@ func (e *evidence) proves(s *envelope.Signature) finding {
 		return finding{SignatureBad, s.Why}
 	case missing != "":
 		return finding{SignatureBad, missing + " is not signed"}
-	case s.User != "" && !address.Equal(s.User, e.from.local):
+	case s.User != "" && !address.Equal(s.User, e.from.Local):
 		return finding{signatureOtherUser, s.User}
 	}
 	return finding{}
@@ -129,13 +129,13 @@ func (e *evidence) ownAligned(s *envelope.Signature) bool {
 	dmarc := &e.m.DKIM.DMARC
 	switch {
 	case e.p.DKIMAlignment != policy.Relaxed || dmarc.Strict:
-		return address.Equal(s.Domain, e.from.domain)
+		return address.Equal(s.Domain, e.from.Domain)
 	case s.Organizational != "":
 		return address.Equal(s.Organizational, dmarc.Organizational)
 	case s.Result == envelope.DKIMPass: // of an earlier version, which looked at no other
-		return nearby(s.Domain, e.from.domain)
+		return nearby(s.Domain, e.from.Domain)
 	}
-	return Near(s.Domain, e.from.domain)
+	return Near(s.Domain, e.from.Domain)
 }
 
 // voucher names the server or signature that proved the sender.
@@ -146,9 +146,9 @@ func (e *evidence) voucher() string {
 	}
 	switch e.by {
 	case policy.ByDKIM:
-		return "a DKIM signature for " + e.from.domain
+		return "a DKIM signature for " + e.from.Domain
 	case policy.ByBoth:
-		return server + ", with a DKIM signature for " + e.from.domain + ","
+		return server + ", with a DKIM signature for " + e.from.Domain + ","
 	}
 	return server
 }

@@ -72,7 +72,7 @@ func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, findin
 		case m.read && !p.names(m):
 		case !m.wellFormed():
 			broken = true
-		case p.bare() && !nearby(m.d, e.from.domain):
+		case p.bare() && !nearby(m.d, e.from.Domain):
 			return proof{}, finding{dkimUnbound, ""}
 		default:
 			own = append(own, m)
@@ -158,7 +158,7 @@ func (e *evidence) settle() {
 
 func (e *evidence) anyAligned(list []*dkimField) bool {
 	return slices.ContainsFunc(list, func(m *dkimField) bool {
-		return aligned(m.d, e.from.domain, e.p.DKIMAlignment)
+		return aligned(m.d, e.from.Domain, e.p.DKIMAlignment)
 	})
 }
 

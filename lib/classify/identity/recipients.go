@@ -3,6 +3,7 @@ package identity
 import (
 	"slices"
 
+	"pulse/lib/classify/addrspec"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
@@ -30,7 +31,7 @@ func (h *header) recipients() ([]string, finding) {
 			return nil, finding{notAddressed, "more than one " + s.String() + " field"}
 		}
 		var ok bool
-		if list, ok = appendMailboxes(list, h.value[s]); !ok {
+		if list, ok = addrspec.AppendList(list, h.value[s]); !ok {
 			return nil, finding{notAddressed, s.String() + " is not a list of plain addresses"}
 		}
 	}
@@ -38,47 +39,6 @@ func (h *header) recipients() ([]string, finding) {
 		return nil, finding{notAddressed, "there is neither To nor Cc"}
 	}
 	return list, finding{}
-}
-
-// appendMailboxes reads a list of mailboxes (RFC 5322 §3.4 mailbox-list, no groups
-// and no empty elements).
-func appendMailboxes(list []string, v string) ([]string, bool) {
-	for {
-		end, ok := element(v)
-		if !ok {
-			return nil, false
-		}
-		box, ok := parseMailbox(v[:end])
-		if !ok {
-			return nil, false
-		}
-		list = append(list, box.address)
-		if end == len(v) {
-			return list, true
-		}
-		v = v[end+1:]
-	}
-}
-
-// element returns where the first element of a list ends: at a comma outside
-// quotes and comments, or at the end.
-func element(v string) (end int, ok bool) {
-	for i := 0; i < len(v); {
-		n := 1
-		switch v[i] {
-		case ',':
-			return i, true
-		case '"':
-			n = enclosed(v[i:], '"')
-		case '(':
-			n = enclosed(v[i:], ')')
-		}
-		if n == 0 {
-			return 0, false
-		}
-		i += n
-	}
-	return len(v), true
 }
 
 // addressed demands that the message went to the policy's recipients alone. A message

@@ -83,11 +83,11 @@ func (e *evidence) atReceiver(key, saw string) trace.Step {
 }
 
 func (e *evidence) sawDMARC() trace.Step {
-	return trace.Step{Saw: e.shownResults("dmarc") + "; From is at " + e.from.domain}
+	return trace.Step{Saw: e.shownResults("dmarc") + "; From is at " + e.from.Domain}
 }
 
 func (e *evidence) sawDKIM() trace.Step {
-	saw := fmt.Sprintf("%s; From is at %s, alignment %s", e.shownResults("dkim"), e.from.domain, e.p.DKIMAlignment)
+	saw := fmt.Sprintf("%s; From is at %s, alignment %s", e.shownResults("dkim"), e.from.Domain, e.p.DKIMAlignment)
 	return trace.Step{Saw: saw, Key: "dkim_alignment"}
 }
 

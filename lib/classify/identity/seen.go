@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"pulse/lib/classify/addrspec"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/envelope"
@@ -27,7 +28,7 @@ func (id *Identity) Seen(m *envelope.Message) audience.Audience {
 		if h.count[s] != 1 || h.odd[s] || id.Unsigned.has(s) {
 			continue
 		}
-		if boxes, ok := appendMailboxes(nil, h.value[s]); ok {
+		if boxes, ok := addrspec.AppendList(nil, h.value[s]); ok {
 			list = append(list, boxes...)
 		}
 	}

@@ -73,9 +73,9 @@ func (e *evidence) signed(r *authres.Result) signature {
 		if e.p.DKIMAlignment != policy.Any && !(e.bare && len(r.Props) == 0) {
 			s.flaw = finding{reason: dkimUnbound}
 		}
-	case !aligned(s.domain, e.from.domain, e.p.DKIMAlignment):
+	case !aligned(s.domain, e.from.Domain, e.p.DKIMAlignment):
 		s.flaw = finding{dkimNotAligned, s.domain}
-	case user != "" && !(address.Equal(user, e.from.local) && address.Equal(domain, e.from.domain)):
+	case user != "" && !(address.Equal(user, e.from.Local) && address.Equal(domain, e.from.Domain)):
 		s.flaw = finding{dkimOtherUser, i}
 	}
 	return s
@@ -86,7 +86,7 @@ func (e *evidence) signed(r *authres.Result) signature {
 func (e *evidence) allAligned() bool {
 	fields := e.dkimFields()
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(m dkimField) bool {
-		return !aligned(m.d, e.from.domain, e.p.DKIMAlignment)
+		return !aligned(m.d, e.from.Domain, e.p.DKIMAlignment)
 	})
 }
 

@@ -1,4 +1,4 @@
-package identity
+package addrspec
 
 import (
 	"net/mail"
@@ -107,17 +107,17 @@ var froms = []struct{ in, want string }{ // want "": refused
 	{strings.Repeat("m", 65) + "@example.com", ""},
 }
 
-func TestParseMailbox(t *testing.T) {
+func TestParse(t *testing.T) {
 	for _, c := range froms {
-		box, ok := parseMailbox(c.in)
-		if ok != (c.want != "") || box.address != c.want {
-			t.Errorf("parseMailbox(%q) = %q, %v; want %q", c.in, box.address, ok, c.want)
+		box, ok := Parse(c.in)
+		if ok != (c.want != "") || box.Address != c.want {
+			t.Errorf("Parse(%q) = %q, %v; want %q", c.in, box.Address, ok, c.want)
 		}
-		if ok && box.local+"@"+box.domain != box.address {
-			t.Errorf("parseMailbox(%q): %q and %q are not the parts of %q", c.in, box.local, box.domain, box.address)
+		if ok && box.Local+"@"+box.Domain != box.Address {
+			t.Errorf("Parse(%q): %q and %q are not the parts of %q", c.in, box.Local, box.Domain, box.Address)
 		}
-		if !ok && suspect(c.in) == "" {
-			t.Errorf("suspect(%q) says nothing", c.in)
+		if !ok && Suspect(c.in) == "" {
+			t.Errorf("Suspect(%q) says nothing", c.in)
 		}
 	}
 }
@@ -129,29 +129,29 @@ func FuzzFrom(f *testing.F) {
 		f.Add(c.in)
 	}
 	f.Fuzz(func(t *testing.T, v string) {
-		box, ok := parseMailbox(v)
+		box, ok := Parse(v)
 		if !ok {
 			return
 		}
-		if strings.Count(box.address, "@") != 1 || len(box.address) > 254 || !strings.Contains(v, box.address) {
-			t.Fatalf("%q gives %q", v, box.address)
+		if strings.Count(box.Address, "@") != 1 || len(box.Address) > 254 || !strings.Contains(v, box.Address) {
+			t.Fatalf("%q gives %q", v, box.Address)
 		}
-		for i := range len(box.address) {
-			if !graph(box.address[i]) {
-				t.Fatalf("%q gives %q", v, box.address)
+		for i := range len(box.Address) {
+			if c := box.Address[i]; c <= ' ' || c >= 0x7f {
+				t.Fatalf("%q gives %q", v, box.Address)
 			}
 		}
-		rest := strings.ReplaceAll(address.Fold(v), address.Fold(box.address), "")
+		rest := strings.ReplaceAll(address.Fold(v), address.Fold(box.Address), "")
 		if strings.Contains(rest, "@") {
-			t.Fatalf("%q holds another address than %q", v, box.address)
+			t.Fatalf("%q holds another address than %q", v, box.Address)
 		}
-		if other, err := mail.ParseAddress(v); err == nil && other.Address != box.address {
-			t.Fatalf("net/mail finds %q in %q, we %q", other.Address, v, box.address)
+		if other, err := mail.ParseAddress(v); err == nil && other.Address != box.Address {
+			t.Fatalf("net/mail finds %q in %q, we %q", other.Address, v, box.Address)
 		}
 	})
 }
 
-func TestRecipients(t *testing.T) {
+func TestAppendList(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"a@x.example", "a@x.example"},
 		{"a@x.example,b@y.example", "a@x.example b@y.example"},
@@ -167,7 +167,7 @@ func TestRecipients(t *testing.T) {
 		{`"a <a@x.example>`, ""},
 		{"(a, a@x.example", ""},
 	} {
-		list, ok := appendMailboxes(nil, c.in)
+		list, ok := AppendList(nil, c.in)
 		if got := strings.Join(list, " "); got != c.want || ok != (c.want != "") {
 			t.Errorf("%q: %q, %v; want %q", c.in, got, ok, c.want)
 		}

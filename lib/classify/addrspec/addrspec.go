@@ -1,4 +1,9 @@
-package identity
+// Package addrspec reads whom a field of addresses names (RFC 5322 §3.4). It is narrower than the
+// standard wherever two readers were ever seen to disagree about whose address a field holds.
+//
+// Invariant: what is accepted is one plain address that stands in the field byte for byte, and
+// people are shown no other beside it.
+package addrspec
 
 import (
 	"strings"
@@ -8,16 +13,15 @@ import (
 	"pulse/lib/shared/address"
 )
 
-// mailbox is one plain address, byte for byte as it stands in the field.
-type mailbox struct{ address, local, domain string }
+// Mailbox is one plain address, byte for byte as it stands in the field.
+type Mailbox struct{ Address, Local, Domain string }
 
-// parseMailbox reads a field value, all of which must be one mailbox (RFC 5322
+// Parse reads a field value, all of which must be one mailbox (RFC 5322
 // §3.4):
 //
 //	[display name] <local@domain> [comment]    or    local@domain [comment]
 //
-// It is narrower than the standard wherever two readers were ever seen to
-// disagree about whose address a field holds. Groups, routes, domain literals,
+// Groups, routes, domain literals,
 // quoted local parts, encoded words in the address, non-ASCII in the address and
 // blanks inside the angle brackets are refused. A display name is atoms, dots,
 // quoted strings and letters of any script. Comments are accepted because mail(1)
@@ -28,37 +32,37 @@ type mailbox struct{ address, local, domain string }
 // address once more and nothing else, as Outlook writes it. Encoded words, decoded as
 // people see them, obey the same rules, may not hold controls and may not reach over a
 // bracket.
-func parseMailbox(v string) (mailbox, bool) {
+func Parse(v string) (Mailbox, bool) {
 	name, rest, angle := strings.Cut(v, "<")
 	if !angle {
 		return parseBare(v)
 	}
 	addr, tail, closed := strings.Cut(rest, ">")
 	if !closed || !phrase(name, true) || !phrase(tail, false) {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	if !strings.Contains(v, "=?") { // then all is shown as it stands
 		if strings.IndexByte(name, '@') >= 0 && !address.Equal(strings.Trim(name, " \t\"'"), addr) {
-			return mailbox{}, false
+			return Mailbox{}, false
 		}
 		return plain(addr)
 	}
 	shown, hides := spelled(name)
 	if (hides || strings.IndexByte(name, '@') >= 0) && !address.Equal(strings.Trim(shown, " \t\"'"), addr) {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	end, hides := spelled(tail)
 	if whole, _ := spelled(v); hides || whole != shown+"<"+addr+">"+end {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	return plain(addr)
 }
 
 // parseBare reads an address without angle brackets.
-func parseBare(v string) (mailbox, bool) {
+func parseBare(v string) (Mailbox, bool) {
 	at := strings.IndexByte(v, '@')
 	if at < 0 {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	start := strings.LastIndexAny(v[:at], " \t\n)") + 1
 	end := at
@@ -66,10 +70,10 @@ func parseBare(v string) (mailbox, bool) {
 		end++
 	}
 	if !phrase(v[:start], false) || !phrase(v[end:], false) {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	if _, hides := spelled(v); hides {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
 	return plain(v[start:end])
 }
@@ -77,12 +81,53 @@ func parseBare(v string) (mailbox, bool) {
 // plain splits an address. It refuses an encoded word, which would otherwise pass as a
 // local part, because = and ? may stand in atoms. RFC 2047 §5 forbids one there, but
 // some readers decode it.
-func plain(addr string) (mailbox, bool) {
+func plain(addr string) (Mailbox, bool) {
 	local, domain, err := address.Split(addr)
 	if err != nil || strings.Contains(addr, "=?") {
-		return mailbox{}, false
+		return Mailbox{}, false
 	}
-	return mailbox{addr, local, domain}, true
+	return Mailbox{addr, local, domain}, true
+}
+
+// AppendList reads a list of mailboxes (RFC 5322 §3.4 mailbox-list, no groups
+// and no empty elements).
+func AppendList(list []string, v string) ([]string, bool) {
+	for {
+		end, ok := element(v)
+		if !ok {
+			return nil, false
+		}
+		box, ok := Parse(v[:end])
+		if !ok {
+			return nil, false
+		}
+		list = append(list, box.Address)
+		if end == len(v) {
+			return list, true
+		}
+		v = v[end+1:]
+	}
+}
+
+// element returns where the first element of a list ends: at a comma outside
+// quotes and comments, or at the end.
+func element(v string) (end int, ok bool) {
+	for i := 0; i < len(v); {
+		n := 1
+		switch v[i] {
+		case ',':
+			return i, true
+		case '"':
+			n = enclosed(v[i:], '"')
+		case '(':
+			n = enclosed(v[i:], ')')
+		}
+		if n == 0 {
+			return 0, false
+		}
+		i += n
+	}
+	return len(v), true
 }
 
 // phrase reports whether s holds only blanks, folding, simple comments and, if words
@@ -151,12 +196,12 @@ func text(s string) int {
 
 // atom reports whether c is atext or a dot (RFC 5322 §3.2.3 and obs-phrase).
 func atom(c byte) bool {
-	return graph(c) && strings.IndexByte(`()<>[]:;@\,"`, c) < 0
+	return c > ' ' && c < 0x7f && strings.IndexByte(`()<>[]:;@\,"`, c) < 0
 }
 
-// suspect guesses why parseMailbox refused v. The guess is shown to people, and
+// Suspect guesses why Parse refused v. The guess is shown to people, and
 // nothing is decided by it.
-func suspect(v string) string {
+func Suspect(v string) string {
 	has := func(chars string) bool { return strings.ContainsAny(v, chars) }
 	_, hides := spelled(v)
 	switch {
