@@ -44,10 +44,10 @@ var owners = map[string][]string{
 	"github.com/emersion/go-sasl":              {"lib/fetch/mailbox"},
 	"github.com/pelletier/go-toml/v2":          {"lib/shared/policy", "lib/authorize/settings"},
 	"github.com/tailscale/hujson":              {"lib/authorize/settings"},
-	"github.com/emersion/go-message":           {"lib/fetch/message"},
+	"github.com/emersion/go-message":           {"lib/fetch/decode"},
 	"golang.org/x/crypto":                      {"lib/approve/sshsig"},
 	"golang.org/x/net":                         {"lib/fetch/message"},
-	"golang.org/x/text":                        {"lib/fetch/message", "lib/authorize/tools"},
+	"golang.org/x/text":                        {"lib/authorize/tools"},
 	"golang.org/x/sys":                         {"lib/fetch/secure", "lib/queue/access", "lib/queue/box", "lib/queue/carry", "lib/queue/way", "lib/shared/cmdline", "lib/approve/desk", "lib/queue/disk", "lib/queue/pgstore", "lib/queue/runner", "lib/shared/safefile", "lib/shared/sandbox", "lib/queue/snapshot", "lib/queue/spool", "lib/approve/tty", "lib/authorize/workspace", "lib/authorize/mcp"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {}, // the oracle of lib/shared/schema
 	"github.com/elastic/go-seccomp-bpf":        {}, // the oracle of lib/shared/sandbox

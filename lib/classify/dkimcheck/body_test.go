@@ -11,7 +11,7 @@ import (
 
 	"github.com/emersion/go-msgauth/dkim"
 
-	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/bodyhash"
 )
 
 // slowBody is RFC 6376 §3.4.3 and §3.4.4 by regular expressions, word for word.
@@ -38,13 +38,13 @@ var hostileBodies = []string{
 func TestBodyEverySize(t *testing.T) {
 	for i, tail := range hostileBodies {
 		fill := []string{"x", " ", "\n"}[i%3]
-		for n := message.HashStep - len(tail) - 1; n <= message.HashStep+1; n++ {
+		for n := bodyhash.Step - len(tail) - 1; n <= bodyhash.Step+1; n++ {
 			if !testing.Short() || n%3 == i%3 {
 				compareBody(t, strings.Repeat(fill, n)+tail)
 			}
 		}
 	}
-	for _, n := range []int{message.HashStep / 2, message.HashStep/2 + 1, 3*message.HashStep + 1} {
+	for _, n := range []int{bodyhash.Step / 2, bodyhash.Step/2 + 1, 3*bodyhash.Step + 1} {
 		compareBody(t, "x"+strings.Repeat("\r\n", n)+"x")
 	}
 }
@@ -52,7 +52,7 @@ func TestBodyEverySize(t *testing.T) {
 func compareBody(t *testing.T, body string) {
 	t.Helper()
 	for _, relaxed := range []bool{false, true} {
-		got, err := message.HashBody(context.Background(), []byte(body), relaxed)
+		got, err := bodyhash.Of(context.Background(), []byte(body), relaxed)
 		want := sha256.Sum256([]byte(slowBody(body, relaxed)))
 		if err != nil || !bytes.Equal(got, want[:]) {
 			t.Fatalf("relaxed %v, %d bytes ending %q: %v", relaxed, len(body), body[max(0, len(body)-40):], err)
@@ -72,7 +72,7 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		for _, how := range []dkim.Canonicalization{dkim.CanonicalizationSimple, dkim.CanonicalizationRelaxed} {
-			got, _ := message.HashBody(context.Background(), []byte(body), how == dkim.CanonicalizationRelaxed)
+			got, _ := bodyhash.Of(context.Background(), []byte(body), how == dkim.CanonicalizationRelaxed)
 			if want := theirHash(t, body, how); base64.StdEncoding.EncodeToString(got) != want {
 				t.Fatalf("%s %q: not %s", how, body, want)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/fetch/bodyhash"
 	"pulse/lib/fetch/message"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/fault"
@@ -571,17 +572,17 @@ func (c *counted) Err() error {
 // TestWork: the body is hashed once for each canonicalization, however many signatures there
 // are, and the end of the context ends it.
 func TestWork(t *testing.T) {
-	const size = 100 * message.HashStep
+	const size = 100 * bodyhash.Step
 	for name, body := range map[string]string{
 		"blank lines": strings.Repeat("\r\n", size/2-1) + "x\n", "blanks": strings.Repeat(" ", size), "text": strings.Repeat("a b\r\n", size/5),
 	} {
 		whole := counted{Context: context.Background()}
-		if _, err := message.HashBody(&whole, []byte(body), true); err != nil || whole.looks > 2*size/message.HashStep+2 || whole.looks < size/message.HashStep {
+		if _, err := bodyhash.Of(&whole, []byte(body), true); err != nil || whole.looks > 2*size/bodyhash.Step+2 || whole.looks < size/bodyhash.Step {
 			t.Errorf("%s: %d looks, %v", name, whole.looks, err)
 		}
 		for most := 1; most < whole.looks; most += 7 {
 			part := counted{Context: context.Background(), most: most}
-			if _, err := message.HashBody(&part, []byte(body), true); err == nil || part.looks > most+2*message.HashStep {
+			if _, err := bodyhash.Of(&part, []byte(body), true); err == nil || part.looks > most+2*bodyhash.Step {
 				t.Errorf("%s: %d looks after %d, %v", name, part.looks, most, err)
 			}
 		}
@@ -602,7 +603,7 @@ func TestWork(t *testing.T) {
 		}
 	}
 	one := counted{Context: context.Background()}
-	message.HashBody(&one, k.body, false)
+	bodyhash.Of(&one, k.body, false)
 	if ctx.looks != 2*one.looks {
 		t.Errorf("%d looks for ten signatures, %d for one", ctx.looks, one.looks)
 	}

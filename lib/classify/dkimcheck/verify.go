@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"pulse/lib/classify/taglist"
-	"pulse/lib/fetch/message"
+	"pulse/lib/fetch/bodyhash"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
@@ -42,7 +42,7 @@ func (k *check) checkBody(ctx context.Context, s *signature) {
 		sum = &k.bodies[1]
 	}
 	if *sum == nil {
-		if *sum, err = message.HashBody(ctx, k.body, s.relaxedBody); err != nil {
+		if *sum, err = bodyhash.Of(ctx, k.body, s.relaxedBody); err != nil {
 			s.say(envelope.DKIMTempError, spent)
 			return
 		}

@@ -1,12 +1,12 @@
 package message
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"io"
 
+	"pulse/lib/fetch/decode"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/record"
 )
@@ -23,13 +23,13 @@ const (
 // because a reader would have something else.
 func (p *parser) content(a *envelope.Attachment, pt *part) {
 	a.Omitted = p.room >= 0
-	r, undo := pt.transferred()
+	r := decode.Transfer(pt.encoding, pt.body)
 	if pt.cut || r == nil {
 		return
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, r)
-	if err != nil || undo != nil && undo.broken {
+	if err != nil || r.Broken() {
 		return
 	}
 	a.Size, a.Digest = size, "sha256:"+hex.EncodeToString(sum.Sum(nil))
@@ -37,24 +37,9 @@ func (p *parser) content(a *envelope.Attachment, pt *part) {
 		return
 	}
 	p.room -= size
-	r, _ = pt.transferred()
+	r = decode.Transfer(pt.encoding, pt.body)
 	a.Data, a.Omitted = make([]byte, size), false
 	_, _ = io.ReadFull(r, a.Data) // it was read before
-}
-
-// transferred undoes the transfer encoding of a part. The reader is nil if that is unknown.
-func (pt *part) transferred() (io.Reader, *pieces) {
-	switch pt.encoding {
-	case "base64":
-		b := &base64Reader{pieces: pieces{b: pt.body}}
-		return b, &b.pieces
-	case "quoted-printable":
-		q := &quotedReader{pieces: pieces{b: pt.body}}
-		return q, &q.pieces
-	case "", "7bit", "8bit", "binary":
-		return bytes.NewReader(pt.body), nil
-	}
-	return nil, nil
 }
 
 // later is how many bytes of a record are left for what later stages write into it.

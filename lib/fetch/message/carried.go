@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -48,7 +49,7 @@ func (p *parser) carried(root *part) bool {
 	}
 	switch kind := root.kind; {
 	case kind == "text/plain":
-		charset := asciiLower(root.params["charset"])
+		charset := address.Fold(root.params["charset"])
 		return (charset == "" || charset == "us-ascii" || charset == "utf-8") && (root.cut || utf8.Valid(root.body)) &&
 			!partBegins(root.body) && !marked(root.body)
 	case p.related, kind == "multipart/related" && root.params["start"] != "", // the header chooses what is text

@@ -180,7 +180,7 @@ func (c *collector) readFrom(r io.Reader) error {
 	}
 	var cut []byte
 	for {
-		b, err := source.chunk()
+		b, err := source.Chunk()
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -197,7 +197,7 @@ func (c *collector) readFrom(r io.Reader) error {
 
 // chunker gives its text without a copy. A chunk is valid until the next one.
 type chunker interface {
-	chunk() ([]byte, error)
+	Chunk() ([]byte, error)
 }
 
 // buffered makes a chunker of a reader.
@@ -206,7 +206,7 @@ type buffered struct {
 	buf [4 << 10]byte
 }
 
-func (b *buffered) chunk() ([]byte, error) {
+func (b *buffered) Chunk() ([]byte, error) {
 	n, err := b.r.Read(b.buf[:])
 	return b.buf[:n], err
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pulse/lib/shared/address"
 )
 
 // colour is a colour, as precise as it must be to tell whether text in it can be read on a
@@ -99,7 +101,7 @@ func anyColour(value string) (c colour, valid bool) {
 // parseColour reads a name, #rgb, #rrggbb (with alpha or without the #), rgb(), rgba(),
 // hsl() or hsla(). Any other colour is unknown, and text in it is shown.
 func parseColour(value string) colour {
-	value = asciiLower(strings.TrimSpace(value))
+	value = address.Fold(strings.TrimSpace(value))
 	if c, ok := colourNames[value]; ok {
 		return c
 	}

@@ -1,6 +1,10 @@
 package message
 
-import "strings"
+import (
+	"strings"
+
+	"pulse/lib/fetch/decode"
+)
 
 // plainCSS returns css in lower case, without anything that only looks like structure (CSS
 // Syntax §4): comments, escapes, the content of strings and addresses, and the comment
@@ -99,8 +103,8 @@ func nameByte(c byte) bool {
 // character (CSS Syntax §4.3.7). A character that a name may not have becomes an
 // underscore, because an escape is never structure.
 func cssEscape(s string) (r rune, n int) {
-	for n < len(s) && n < 6 && unhex(s[n]) < 16 {
-		r = r<<4 | rune(unhex(s[n]))
+	for n < len(s) && n < 6 && decode.Unhex(s[n]) < 16 {
+		r = r<<4 | rune(decode.Unhex(s[n]))
 		n++
 	}
 	if n == 0 {

@@ -3,6 +3,7 @@ package message
 import (
 	"io"
 
+	"pulse/lib/fetch/decode"
 	"pulse/lib/shared/envelope"
 )
 
@@ -87,41 +88,38 @@ func (p *parser) sheet(pt *part) (*sheet, error) {
 // decoded reads the text of a part as UTF-8.
 type decoded struct {
 	io.Reader
-	transfer *pieces   // undoes the transfer encoding, or nil
-	charset  *replaced // reads from the charset's decoder, or nil
-	unknown  bool      // nobody knows the transfer encoding or the charset
+	transfer decode.Reader    // undoes the transfer encoding
+	charset  *decode.Replaced // reads from the charset's decoder, or nil
+	unknown  bool             // nobody knows the transfer encoding or the charset
 }
 
 func (p *parser) decoded(pt *part) *decoded {
-	var d decoded
-	var r io.Reader = &plainReader{pieces{b: pt.body}}
-	switch pt.encoding {
-	case "base64":
-		b := &base64Reader{pieces: pieces{b: pt.body}}
-		r, d.transfer = b, &b.pieces
-	case "quoted-printable":
-		q := &quotedReader{pieces: pieces{b: pt.body}}
-		r, d.transfer = q, &q.pieces
-	case "", "7bit", "8bit", "binary":
-	default:
+	d := decoded{transfer: decode.Transfer(pt.encoding, pt.body)}
+	if d.transfer == nil {
 		p.add(envelope.BrokenEncoding)
-		d.unknown = true
+		d.transfer, d.unknown = decode.Transfer("", pt.body), true
 	}
-	d.Reader = p.decodeCharset(pt.params["charset"], r)
-	if _, ascii := d.Reader.(asciiReader); ascii {
-		d.unknown = true
-	}
-	if d.Reader != r {
-		d.charset = &replaced{r: d.Reader}
+	text, known := p.decodeCharset(pt.params["charset"], d.transfer)
+	d.unknown = d.unknown || !known
+	if d.Reader = text; text != d.transfer {
+		d.charset = &decode.Replaced{R: text}
 		d.Reader = d.charset
 	}
 	return &d
 }
 
+// decodeCharset is decode.Charset, and adds a defect if the charset is unknown.
+func (p *parser) decodeCharset(name string, r io.Reader) (text io.Reader, known bool) {
+	if text, known = decode.Charset(name, r); !known {
+		p.add(envelope.UnknownCharset)
+	}
+	return text, known
+}
+
 // judge adds a defect if something did not decode. A cut part is not judged, because its
 // last characters may be cut, too.
 func (p *parser) judge(pt *part, d *decoded) {
-	broken := !pt.cut && (d.transfer != nil && d.transfer.broken || d.charset != nil && d.charset.seen)
+	broken := !pt.cut && (d.transfer.Broken() || d.charset != nil && d.charset.Seen)
 	if broken {
 		p.add(envelope.BrokenEncoding)
 	}

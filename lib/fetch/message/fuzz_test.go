@@ -2,10 +2,8 @@ package message
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"io"
-	"mime/quotedprintable"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -283,30 +281,3 @@ type inPieces struct {
 }
 
 func (s inPieces) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.n)]) }
-
-// FuzzTransfer: our decoders read what the standard ones accept in the same way, and their
-// output is bounded for what those refuse.
-func FuzzTransfer(f *testing.F) {
-	f.Add([]byte("aGVsbG8="))
-	f.Add([]byte("a=3Db=\r\nc"))
-	f.Add(bytes.Repeat([]byte("=4"), 3000))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d := &base64Reader{pieces: pieces{b: b}}
-		got, err := io.ReadAll(d)
-		if err != nil || len(got) > len(b) {
-			t.Fatalf("base64: %d bytes of %d, %v", len(got), len(b), err)
-		}
-		if want, err := base64.StdEncoding.DecodeString(string(b)); err == nil && (!bytes.Equal(got, want) || d.broken) {
-			t.Fatalf("base64: %q, want %q", got, want)
-		}
-		q := &quotedReader{pieces: pieces{b: b}}
-		got, err = io.ReadAll(q)
-		if err != nil || len(got) > len(b) {
-			t.Fatalf("quoted-printable: %d bytes of %d, %v", len(got), len(b), err)
-		}
-		want, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(b)))
-		if err == nil && !q.broken && !bytes.Equal(bytes.ReplaceAll(got, []byte("\r"), nil), bytes.ReplaceAll(want, []byte("\r"), nil)) {
-			t.Fatalf("quoted-printable: %q, want %q", got, want)
-		}
-	})
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -227,21 +228,7 @@ func find(fields []envelope.Field, lower string) *envelope.Field {
 
 // named reports whether name, without the blanks at its end, is lower.
 func named(name, lower string) bool {
-	return len(name) >= len(lower) && equalFold(name[:len(lower)], lower) && strings.Trim(name[len(lower):], " \t") == ""
-}
-
-// equalFold reports whether s is lower, with ASCII letters in any case. Unicode folding
-// would take U+212A for a k.
-func equalFold(s, lower string) bool {
-	if len(s) != len(lower) {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if lowerByte(s[i]) != lower[i] {
-			return false
-		}
-	}
-	return true
+	return len(name) >= len(lower) && address.Equal(name[:len(lower)], lower) && strings.Trim(name[len(lower):], " \t") == ""
 }
 
 func lowerByte(c byte) byte {
@@ -249,14 +236,6 @@ func lowerByte(c byte) byte {
 		c += 'a' - 'A'
 	}
 	return c
-}
-
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i := range b {
-		b[i] = lowerByte(b[i])
-	}
-	return string(b)
 }
 
 // unfold removes the CRLF of folding and keeps the blanks (RFC 5322 §2.2.3).

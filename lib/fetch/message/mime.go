@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"pulse/lib/fetch/decode"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -63,7 +65,7 @@ func (p *parser) part(fields []envelope.Field, body []byte) part {
 	}
 	if f := p.only(fields, "content-transfer-encoding"); f != nil {
 		word, _, _ := strings.Cut(unfold(f.Value), ";")
-		pt.encoding = asciiLower(strings.Trim(word, " \t\""))
+		pt.encoding = address.Fold(strings.Trim(word, " \t\""))
 	}
 	if f := find(fields, "content-id"); f != nil {
 		pt.id = strings.Trim(unfold(f.Value), " \t")
@@ -276,7 +278,7 @@ func (p *parser) attach(pt part) {
 func base64Size(b []byte) int64 {
 	n := int64(0)
 	for _, c := range b {
-		if isBase64(c) {
+		if decode.IsBase64(c) {
 			n++
 		}
 	}
@@ -286,6 +288,6 @@ func base64Size(b []byte) int64 {
 // describes reports whether a field has a meaning at the head of a part (RFC 2046 §5.1). Of
 // any other name, it may be a text that nobody is shown.
 func describes(name string) bool {
-	name = asciiLower(name)
+	name = address.Fold(name)
 	return strings.HasPrefix(name, "content-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "mime-version")
 }

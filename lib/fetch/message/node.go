@@ -1,6 +1,10 @@
 package message
 
-import "strings"
+import (
+	"strings"
+
+	"pulse/lib/shared/address"
+)
 
 // node is what selectors can ask of an element.
 type node struct {
@@ -21,13 +25,13 @@ func (e *element) note(s *sheet, name, value []byte) {
 		e.node.attrs = map[string]string{}
 	}
 	if _, twice := e.node.attrs[string(name)]; !twice {
-		e.node.attrs[string(name)] = asciiLower(string(value[:min(len(value), maxAttr+1)]))
+		e.node.attrs[string(name)] = address.Fold(string(value[:min(len(value), maxAttr+1)]))
 	}
 }
 
 // is makes it the node of an element.
 func (n *node) is(e *element, class, id string) {
-	n.name, n.id, n.classes = e.name, asciiLower(id), strings.Fields(asciiLower(class))
+	n.name, n.id, n.classes = e.name, address.Fold(id), strings.Fields(address.Fold(class))
 	if e.tag != 0 {
 		n.name = e.tag.String()
 	}

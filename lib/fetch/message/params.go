@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"pulse/lib/fetch/decode"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 )
 
@@ -23,10 +25,10 @@ func (p *parser) mediaType(value string) (kind string, params map[string]string)
 		p.add(envelope.MalformedMIME)
 	}
 	s := scanner{rest: value}
-	kind = asciiLower(s.token())
+	kind = address.Fold(s.token())
 	if s.skip('/') {
 		if sub := s.token(); kind != "" && sub != "" {
-			kind += "/" + asciiLower(sub)
+			kind += "/" + address.Fold(sub)
 		} else {
 			kind = ""
 		}
@@ -123,7 +125,7 @@ func (s *scanner) next() bool {
 // parameter reads one parameter, up to the semicolon after it. A value that is neither a
 // token nor quoted is what stands there, without a comment at its end.
 func (s *scanner) parameter() (name, value string) {
-	name = asciiLower(s.token())
+	name = address.Fold(s.token())
 	if name == "" || !s.skip('=') {
 		s.broken = true
 		s.raw()
@@ -247,7 +249,8 @@ func (p *parser) joined(s *scanner, pieces []piece) (string, bool) {
 		}
 		text = append(text, value...)
 	}
-	b, err := io.ReadAll(p.decodeCharset(charset, bytes.NewReader(text)))
+	r, _ := p.decodeCharset(charset, bytes.NewReader(text))
+	b, err := io.ReadAll(r)
 	return string(b), err == nil && pieces[0].n <= 0
 }
 
@@ -264,8 +267,8 @@ func unpercent(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c == '%' && i+2 < len(s) && unhex(s[i+1]) < 16 && unhex(s[i+2]) < 16 {
-			c = unhex(s[i+1])<<4 | unhex(s[i+2])
+		if c == '%' && i+2 < len(s) && decode.Unhex(s[i+1]) < 16 && decode.Unhex(s[i+2]) < 16 {
+			c = decode.Unhex(s[i+1])<<4 | decode.Unhex(s[i+2])
 			i += 2
 		}
 		b = append(b, c)

@@ -59,7 +59,7 @@ func (p *parser) words(s string) string {
 }
 
 func (p *parser) word(w encodedword.Word) string {
-	r := p.decodeCharset(w.Charset, bytes.NewReader(w.Text))
+	r, _ := p.decodeCharset(w.Charset, bytes.NewReader(w.Text))
 	text, err := io.ReadAll(r)
 	if err != nil {
 		p.add(envelope.BrokenEncoding)

@@ -1,4 +1,4 @@
-package message
+package decode
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/emersion/go-message/charset"
 
-	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/address"
 )
 
 // aliases has the names under which mail knows a charset, and package charset does not.
@@ -26,29 +26,28 @@ var aliases = map[string]string{
 // refused is the name of no charset.
 const refused = "x-refused"
 
-// decodeCharset returns a reader of UTF-8. Text in an unknown charset is read as ASCII, and
+// Charset returns a reader of UTF-8, and whether the charset is known. Text in an unknown charset is read as ASCII, and
 // other bytes become U+FFFD. The charsets that browsers refuse count as unknown, because
 // they could hide anything. So does UTF-7 in a browser, but mail has it: it is decoded here,
 // before anything looks for markup or controls.
-func (p *parser) decodeCharset(name string, r io.Reader) io.Reader {
-	name = asciiLower(strings.Trim(name, " \t\"'"))
+func Charset(name string, r io.Reader) (text io.Reader, known bool) {
+	name = address.Fold(strings.Trim(name, " \t\"'"))
 	if other, ok := aliases[name]; ok {
 		name = other
 	}
 	switch name {
 	case "", "utf-8", "utf8", "us-ascii", "ascii":
-		return r
+		return r, true
 	case "utf-7":
-		return newUTF7Reader(r)
+		return newUTF7Reader(r), true
 	case "utf-16":
 		name, r = byteOrder(r)
 	}
 	decoded, err := charset.Reader(name, r)
 	if err != nil || !strings.HasPrefix(name, "utf-16") && !keepsASCII(name) {
-		p.add(envelope.UnknownCharset)
-		return asciiReader{r}
+		return asciiReader{r}, false
 	}
-	return decoded
+	return decoded, true
 }
 
 // keepsASCII reports whether ASCII stands for itself in a charset that package charset
@@ -74,17 +73,18 @@ func keepsASCII(name string) bool {
 // asciiCharsets has the answers of keepsASCII, at most one for each known charset.
 var asciiCharsets sync.Map
 
-// replaced passes text on and notes whether it has U+FFFD, which a charset's decoder writes
+// Replaced passes text on and notes whether it has U+FFFD, which a charset's decoder writes
 // for what it can't read.
-type replaced struct {
-	r    io.Reader
-	n    int // bytes of a U+FFFD that were just read
-	seen bool
+type Replaced struct {
+	R    io.Reader
+	Seen bool
+
+	n int // bytes of a U+FFFD that were just read
 }
 
-func (s *replaced) Read(b []byte) (int, error) {
+func (s *Replaced) Read(b []byte) (int, error) {
 	const mark = "\ufffd"
-	n, err := s.r.Read(b)
+	n, err := s.R.Read(b)
 	for rest := b[:n]; len(rest) > 0; rest = rest[1:] {
 		if s.n == 0 {
 			if rest = rest[max(bytes.IndexByte(rest, mark[0]), 0):]; rest[0] != mark[0] {
@@ -100,7 +100,7 @@ func (s *replaced) Read(b []byte) (int, error) {
 			s.n = 0
 		}
 		if s.n == len(mark) {
-			s.n, s.seen = 0, true
+			s.n, s.Seen = 0, true
 		}
 	}
 	return n, err

@@ -1,4 +1,5 @@
-package message
+// Package bodyhash hashes the body of a mail as DKIM signatures do.
+package bodyhash
 
 import (
 	"context"
@@ -7,16 +8,16 @@ import (
 	"slices"
 )
 
-// HashStep is how many bytes of a body are read, or hashed, between two looks at the context.
-const HashStep = 64 << 10
+// Step is how many bytes of a body are read, or hashed, between two looks at the context.
+const Step = 64 << 10
 
-// HashBody returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
+// Of returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
 // §3.4.3, §3.4.4). It reads the body once, in time linear in its length and in little
 // memory. An LF without a CR before it ends a line too, because a file may have such lines;
 // a CR without an LF after it is a byte like any other. The error is that of ctx.
-func HashBody(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
-	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, min(len(body)+2, HashStep)), relaxed: relaxed}
-	for part := range slices.Chunk(body, HashStep) {
+func Of(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
+	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, min(len(body)+2, Step)), relaxed: relaxed}
+	for part := range slices.Chunk(body, Step) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -77,7 +78,7 @@ func (h *bodyHash) run(part []byte) int {
 		return 0
 	}
 	n := 0
-	for part = part[:min(len(part), HashStep-1-len(h.buf))]; n < len(part); n++ {
+	for part = part[:min(len(part), Step-1-len(h.buf))]; n < len(part); n++ {
 		if h.special(part[n]) && (part[n] != ' ' || n+1 == len(part) || h.special(part[n+1])) {
 			break
 		}
@@ -105,14 +106,14 @@ func (h *bodyHash) text(c byte) {
 
 // endLines takes the line ends that are owed, which may be millions.
 func (h *bodyHash) endLines() {
-	for ; h.lines > 0 && (h.lines%HashStep != 0 || h.ctx.Err() == nil); h.lines-- {
+	for ; h.lines > 0 && (h.lines%Step != 0 || h.ctx.Err() == nil); h.lines-- {
 		h.put('\r')
 		h.put('\n')
 	}
 }
 
 func (h *bodyHash) put(c byte) {
-	if h.buf = append(h.buf, c); len(h.buf) == HashStep {
+	if h.buf = append(h.buf, c); len(h.buf) == Step {
 		h.sum.Write(h.buf)
 		h.buf = h.buf[:0]
 	}

@@ -1,4 +1,6 @@
-package message
+// Package decode undoes how a part of a mail was encoded for its way: the transfer encoding (RFC 2045
+// §6), and the charset. It is lenient where mail programs are, and says where something did not decode.
+package decode
 
 import (
 	"bytes"
@@ -6,12 +8,35 @@ import (
 	"io"
 )
 
+// Reader reads what a part holds.
+type Reader interface {
+	io.Reader
+	Chunk() ([]byte, error) // some of it without a copy, good until the next one
+	Broken() bool           // something that was read did not decode
+}
+
+// Transfer undoes a transfer encoding. It returns nil if that is unknown.
+func Transfer(encoding string, b []byte) Reader {
+	switch encoding {
+	case "base64":
+		return &base64Reader{pieces: pieces{b: b}}
+	case "quoted-printable":
+		return &quotedReader{pieces: pieces{b: b}}
+	case "", "7bit", "8bit", "binary":
+		return &plainReader{pieces{b: b}}
+	}
+	return nil
+}
+
 // pieces is what the decoders have in common: they decode b one piece at a time.
 type pieces struct {
 	b      []byte // still encoded
 	out    []byte // decoded and not yet read
 	broken bool   // something did not decode
 }
+
+// Broken reports whether something did not decode.
+func (s *pieces) Broken() bool { return s.broken }
 
 // next returns what fill decodes.
 func (s *pieces) next(fill func()) ([]byte, error) {
@@ -38,7 +63,7 @@ func (s *pieces) read(p []byte, fill func()) (int, error) {
 type plainReader struct{ pieces }
 
 func (r *plainReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
-func (r *plainReader) chunk() ([]byte, error)     { return r.next(r.fill) }
+func (r *plainReader) Chunk() ([]byte, error)     { return r.next(r.fill) }
 func (r *plainReader) fill()                      { r.out, r.b = r.b, nil }
 
 // base64Reader decodes base64 as it occurs in mail (RFC 2045 §6.8): it skips line ends and
@@ -50,7 +75,7 @@ type base64Reader struct {
 }
 
 func (r *base64Reader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
-func (r *base64Reader) chunk() ([]byte, error)     { return r.next(r.fill) }
+func (r *base64Reader) Chunk() ([]byte, error)     { return r.next(r.fill) }
 
 // fill decodes the next run of quanta, up to padding or as many as fit.
 func (r *base64Reader) fill() {
@@ -58,7 +83,7 @@ func (r *base64Reader) fill() {
 	n, i, padded := 0, 0, false
 	for i = 0; i < len(r.b) && n < len(in) && !padded; i++ {
 		switch c := r.b[i]; {
-		case isBase64(c):
+		case IsBase64(c):
 			in[n] = c
 			n++
 		case c == '=':
@@ -78,7 +103,8 @@ func (r *base64Reader) fill() {
 	r.out = r.buf[:n]
 }
 
-func isBase64(c byte) bool {
+// IsBase64 reports whether c is a digit of base64.
+func IsBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
@@ -90,7 +116,7 @@ type quotedReader struct {
 }
 
 func (r *quotedReader) Read(p []byte) (int, error) { return r.read(p, r.fill) }
-func (r *quotedReader) chunk() ([]byte, error)     { return r.next(r.fill) }
+func (r *quotedReader) Chunk() ([]byte, error)     { return r.next(r.fill) }
 
 // longLine is the length beyond which a line is decoded in pieces.
 const longLine = 4 << 10
@@ -125,8 +151,8 @@ func (r *quotedReader) fill() {
 func (r *quotedReader) unescape(dst, line []byte) []byte {
 	for i := 0; i < len(line); i++ {
 		if line[i] == '=' {
-			if i+2 < len(line) && unhex(line[i+1]) < 16 && unhex(line[i+2]) < 16 {
-				dst = append(dst, unhex(line[i+1])<<4|unhex(line[i+2]))
+			if i+2 < len(line) && Unhex(line[i+1]) < 16 && Unhex(line[i+2]) < 16 {
+				dst = append(dst, Unhex(line[i+1])<<4|Unhex(line[i+2]))
 				i += 2
 				continue
 			}
@@ -137,7 +163,8 @@ func (r *quotedReader) unescape(dst, line []byte) []byte {
 	return dst
 }
 
-func unhex(c byte) byte {
+// Unhex returns the value of a hexadecimal digit, 16 for any other byte.
+func Unhex(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0'
