@@ -20,9 +20,9 @@ const maxArmor = 16 << 10
 
 // The reasons why there is a part of an answer only.
 var (
-	ErrUnsigned = errors.New("no signature follows it")
-	ErrCut      = errors.New("its signature is cut off or is not base64")
-	ErrAlone    = errors.New("it is a signature without the line that was signed")
+	errUnsigned = errors.New("no signature follows it")
+	errCut      = errors.New("its signature is cut off or is not base64")
+	errAlone    = errors.New("it is a signature without the line that was signed")
 )
 
 // Answer is a line and the signature that follows it.
@@ -37,11 +37,11 @@ type Answer struct {
 func (a *Answer) Whole() error {
 	switch {
 	case a.Cut:
-		return ErrCut
+		return errCut
 	case a.Line == nil:
-		return ErrAlone
+		return errAlone
 	case a.Armor == "":
-		return ErrUnsigned
+		return errUnsigned
 	}
 	return nil
 }

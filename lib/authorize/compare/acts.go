@@ -38,7 +38,7 @@ func (c *Change) String() string {
 	switch {
 	case c.act != nil:
 		return c.act.what() + ": " + what
-	case c.Old.Name != decision.OutcomeAspect && c.Old.Name != EffectAspect:
+	case c.Old.Name != decision.OutcomeAspect && c.Old.Name != effectAspect:
 		return c.Old.Name + " " + what
 	}
 	return what
@@ -195,12 +195,12 @@ func (c *call) try(action terms.Action, target []string, seen audience.Audience,
 }
 
 func effect(o terms.Outcome) decision.Aspect {
-	return decision.Aspect{Name: EffectAspect, Value: string(o), Reach: o.Reach()}
+	return decision.Aspect{Name: effectAspect, Value: string(o), Reach: o.Reach()}
 }
 
-// EffectAspect is the name of what is no aspect of a record: the outcome of an effect of its
+// effectAspect is the name of what is no aspect of a record: the outcome of an effect of its
 // worker.
-const EffectAspect = "effect"
+const effectAspect = "effect"
 
 // keep adds an effect to those that go furthest in their direction.
 func keep(list []act, a act) []act {

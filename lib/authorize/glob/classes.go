@@ -33,7 +33,7 @@ func (s *search) visit(n node) error {
 		return nil
 	}
 	if len(s.nodes) >= maxStates {
-		return ErrTooMany
+		return errTooMany
 	}
 	if err := s.left.spend(4 * len(n.states)); err != nil {
 		return err

@@ -3,7 +3,7 @@
 //
 // Invariant: the answer is exact, because it comes from the automata of the patterns and
 // not from samples. Caveat: patterns that are independent of each other have as many
-// combinations as subsets, so the work is bounded and may end with ErrTooMany.
+// combinations as subsets, so the work is bounded and may end with errTooMany.
 package glob
 
 import (
@@ -14,8 +14,8 @@ import (
 	"pulse/lib/shared/policy"
 )
 
-// ErrTooMany reports that patterns have more combinations than Classes or Lists looks at.
-var ErrTooMany = errors.New("glob: the patterns have too many combinations")
+// errTooMany reports that patterns have more combinations than Classes or Lists looks at.
+var errTooMany = errors.New("glob: the patterns have too many combinations")
 
 // maxStates bounds the states of the automaton of all patterns together.
 const maxStates = 1 << 16
@@ -29,7 +29,7 @@ type budget int
 
 func (b *budget) spend(n int) error {
 	if *b -= budget(n); *b < 0 {
-		return ErrTooMany
+		return errTooMany
 	}
 	return nil
 }

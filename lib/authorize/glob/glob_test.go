@@ -185,7 +185,7 @@ func TestErrTooMany(t *testing.T) {
 	for r := 'a'; r <= 'z'; r++ {
 		list = append(list, Pattern{"*" + string(r) + "*", Any})
 	}
-	if _, err := Classes(list, ToolNames); err != ErrTooMany {
+	if _, err := Classes(list, ToolNames); err != errTooMany {
 		t.Error(err)
 	}
 	if _, err := Lists([][]Pattern{list}, ToolNames); err != nil {

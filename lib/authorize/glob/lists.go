@@ -62,7 +62,7 @@ func ofLength(list [][]Pattern, n int, alphabet Alphabet, left *budget) ([]parti
 			return nil, err
 		}
 		if len(some)*len(next) > maxStates {
-			return nil, ErrTooMany
+			return nil, errTooMany
 		}
 		if err := left.spend(len(some) * len(next) * (len(list) + 4*i)); err != nil {
 			return nil, err

@@ -80,8 +80,8 @@ type Use struct {
 	Input  record.Value
 }
 
-// ErrEvent means that what a client tells its hook can't be read.
-var ErrEvent = errors.New("hook: it is no call of this client")
+// errEvent means that what a client tells its hook can't be read.
+var errEvent = errors.New("hook: it is no call of this client")
 
 // Read reads what a client writes to its hook.
 func Read(c Client, b []byte) (Event, error) {
@@ -91,11 +91,11 @@ func Read(c Client, b []byte) (Event, error) {
 		err = v.Each(e.field)
 	}
 	if err != nil {
-		return e, fmt.Errorf("%w: %w", ErrEvent, err)
+		return e, fmt.Errorf("%w: %w", errEvent, err)
 	}
 	e.Kind = kinds[e.Name]
 	if e.Kind == Wish && (e.Use.Name == "" || e.Use.Dir == "" || e.Use.Input[0] != '{') {
-		return e, ErrEvent
+		return e, errEvent
 	}
 	return e, nil
 }
@@ -134,7 +134,7 @@ func (u *Use) server(v record.Value) error {
 		"server_name", &server, "tool_name", &tool,
 	))
 	if err == nil && (server == "" || tool == "") {
-		err = ErrEvent
+		err = errEvent
 	}
 	u.Server, u.mcp = server, tool
 	return err

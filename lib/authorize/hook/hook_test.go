@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 		{ClaudeCode, `[]`, Wish, true}, {ClaudeCode, ``, Wish, true},
 	} {
 		e, err := Read(c.client, []byte(c.event))
-		if (err != nil) != c.bad || err == nil && e.Kind != c.want || err != nil && !errors.Is(err, ErrEvent) {
+		if (err != nil) != c.bad || err == nil && e.Kind != c.want || err != nil && !errors.Is(err, errEvent) {
 			t.Errorf("%s: %+v, %v", c.event, e, err)
 		}
 	}

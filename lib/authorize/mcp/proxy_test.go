@@ -408,7 +408,7 @@ func lives(t *testing.T, pid string) bool {
 // pulse's.
 func TestStart(t *testing.T) {
 	p := &Proxy{Judge: &verdicts{}, Grace: time.Minute}
-	if _, err := p.Run(t.Context(), []string{"/nowhere/server"}, os.Stdin, os.Stdout); !errors.Is(err, ErrStart) {
+	if _, err := p.Run(t.Context(), []string{"/nowhere/server"}, os.Stdin, os.Stdout); !errors.Is(err, errStart) {
 		t.Error(err)
 	}
 	t.Setenv("PULSE_RECORD", "/x")

@@ -75,8 +75,8 @@ func (p *process) reap() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// ErrStart means that the server can't be started.
-var ErrStart = errors.New("mcp: the server is not started")
+// errStart means that the server can't be started.
+var errStart = errors.New("mcp: the server is not started")
 
 // Run starts a server and serves its client until one of the two ends. When the client does,
 // the server's input closes; it has Grace to end before it is told to, and as long again
@@ -86,7 +86,7 @@ var ErrStart = errors.New("mcp: the server is not started")
 func (p *Proxy) Run(ctx context.Context, command []string, in io.Reader, out io.Writer) (status int, err error) {
 	s, err := start(command, p.Dir, p.Stderr)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrStart, err)
+		return 0, fmt.Errorf("%w: %w", errStart, err)
 	}
 	p.reset()
 	reader := p.begin(func() { p.read(in, 0, p.taking, p.fromClient) })

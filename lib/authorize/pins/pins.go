@@ -38,8 +38,8 @@ type Server struct {
 // Pins has the servers of which something was accepted, by their names in lower case.
 type Pins map[string]*Server
 
-// ErrTool means that something is not the definition of a tool.
-var ErrTool = errors.New("pins: it is not the definition of a tool")
+// errTool means that something is not the definition of a tool.
+var errTool = errors.New("pins: it is not the definition of a tool")
 
 var (
 	serverName = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,39}$`)
@@ -69,7 +69,7 @@ func Read(v record.Value) (t Tool, err error) {
 		}
 		return err
 	}); err != nil || !ToolName(t.Name) {
-		return t, ErrTool
+		return t, errTool
 	}
 	t.Definition = canonical(v)
 	sum := sha256.Sum256([]byte(t.Definition))

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{}`, `{"name":1}`, `{"name":""}`, `{"name":"a b"}`, `{"name":"a\u0000"}`, `{"Name":"a"}`, `[]`, `1`, `{"name":"` + strings.Repeat("x", 129) + `"}`} {
-		if _, err := Read(record.Value(bad)); !errors.Is(err, ErrTool) {
+		if _, err := Read(record.Value(bad)); !errors.Is(err, errTool) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -37,7 +37,7 @@ func openJSON(c hook.Client, b []byte) (*jsonForm, error) {
 		f.uses, err = f.all.member(events[c], '[')
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+		return nil, fmt.Errorf("%w: %w", errSettings, err)
 	}
 	return f, nil
 }
@@ -91,7 +91,7 @@ func (f *jsonForm) command() (string, error) {
 	case 1:
 		return found[0].command, nil
 	}
-	return "", ErrTwice
+	return "", errTwice
 }
 
 // with adds no more than is missing.
@@ -137,7 +137,7 @@ func groupOf(c hook.Client, command string) string {
 func (f *jsonForm) without() (texts [][]byte, err error) {
 	found := f.places()
 	if len(found) != 1 {
-		return nil, ErrTwice
+		return nil, errTwice
 	}
 	p := found[0]
 	if len(p.hooks.items) > 1 {

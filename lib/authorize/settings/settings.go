@@ -25,9 +25,9 @@ const (
 
 // The reasons why settings can't be changed.
 var (
-	ErrSettings = errors.New("settings: they can not be read")
-	ErrTwice    = errors.New("settings: the hook of pulse is there more than once")
-	ErrEdited   = errors.New("settings: the hook is not there as it was installed")
+	errSettings = errors.New("settings: they can not be read")
+	errTwice    = errors.New("settings: the hook of pulse is there more than once")
+	errEdited   = errors.New("settings: the hook is not there as it was installed")
 	errSize     = errors.New("they are too long")
 )
 
@@ -87,7 +87,7 @@ type form interface {
 
 func open(c hook.Client, text []byte) (form, error) {
 	if len(text) > MaxSize || bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > maxBrackets {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, errSize)
+		return nil, fmt.Errorf("%w: %w", errSettings, errSize)
 	}
 	if c == hook.Codex {
 		return openTOML(text)
@@ -117,7 +117,7 @@ func add(c hook.Client, path string, text []byte, command string) (out []byte, e
 		return nil, err
 	}
 	if got, err := Find(c, out); err != nil || got != command {
-		return nil, fmt.Errorf("%w: with the hook they would not: %w", ErrSettings, err)
+		return nil, fmt.Errorf("%w: with the hook they would not: %w", errSettings, err)
 	}
 	return out, nil
 }
@@ -144,7 +144,7 @@ func Remove(c hook.Client, path string, text []byte) ([]byte, error) {
 	}
 	rest := texts[len(texts)-1]
 	if left, err := Find(c, rest); err != nil || left != "" {
-		return nil, ErrEdited
+		return nil, errEdited
 	}
 	return rest, nil
 }

@@ -118,7 +118,7 @@ func TestRewritten(t *testing.T) {
 		}
 	}
 	with, _ := Add(hook.Codex, path, nil, codex)
-	if _, err := Remove(hook.Codex, path, bytes.Replace(with, []byte("timeout = 60"), []byte("timeout = 61"), 1)); !errors.Is(err, ErrEdited) {
+	if _, err := Remove(hook.Codex, path, bytes.Replace(with, []byte("timeout = 60"), []byte("timeout = 61"), 1)); !errors.Is(err, errEdited) {
 		t.Errorf("a hook that was edited: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	group := groupOf(hook.ClaudeCode, commandOf(hook.ClaudeCode, "/a"))
-	if _, err := Find(hook.ClaudeCode, []byte(`{"hooks":{"PreToolUse":[`+group+","+group+`]}}`)); !errors.Is(err, ErrTwice) {
+	if _, err := Find(hook.ClaudeCode, []byte(`{"hooks":{"PreToolUse":[`+group+","+group+`]}}`)); !errors.Is(err, errTwice) {
 		t.Errorf("twice: %v", err)
 	}
 }

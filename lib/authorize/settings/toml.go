@@ -32,7 +32,7 @@ type tomlForm struct {
 func openTOML(b []byte) (*tomlForm, error) {
 	f := &tomlForm{text: b}
 	if err := toml.Unmarshal(b, &f.read); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+		return nil, fmt.Errorf("%w: %w", errSettings, err)
 	}
 	return f, nil
 }
@@ -43,7 +43,7 @@ func (f *tomlForm) command() (command string, err error) {
 			switch {
 			case !ours(hook.Codex, h.Command):
 			case command != "":
-				return "", ErrTwice
+				return "", errTwice
 			default:
 				command = h.Command
 			}
@@ -91,7 +91,7 @@ func trust(command string) string {
 func (f *tomlForm) without() ([][]byte, error) {
 	at := blocks().FindAllIndex(f.text, 2)
 	if len(at) != 1 {
-		return nil, ErrEdited
+		return nil, errEdited
 	}
 	rest := append([]byte{}, f.text[:at[0][0]]...)
 	return [][]byte{nil, append(rest, f.text[at[0][1]:]...)}, nil

@@ -22,13 +22,13 @@ func Named(p *policy.Policy) (files []string) {
 		files = append(files, program.Path)
 	}
 	if len(p.Exec.Allow) > 0 {
-		files = append(files, Programs...)
+		files = append(files, programs...)
 	}
 	return files
 }
 
-// Holds reports whether a program lies in the workspace dir, or is reached by way of it.
-func Holds(dir, program string) bool {
+// holds reports whether a program lies in the workspace dir, or is reached by way of it.
+func holds(dir, program string) bool {
 	if dir == "" {
 		return false
 	}
@@ -56,7 +56,7 @@ func Replaceable(dir, wd string, command []string) string {
 			path = filepath.Join(wd, path)
 		}
 		switch {
-		case Holds(dir, path):
+		case holds(dir, path):
 			if i == 0 || starts(path) {
 				return word
 			}

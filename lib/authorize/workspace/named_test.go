@@ -32,11 +32,11 @@ func TestHolds(t *testing.T) {
 		at("in/file"): true, at("in/to-true"): true, at("out-link"): true, at("alias/file"): true, dir: true, at("in/none"): true,
 		at("in-not"): false, "/usr/bin/true": false, at("in/../out"): false,
 	} {
-		if Holds(dir, program) != want || Holds(at("alias"), program) != want {
+		if holds(dir, program) != want || holds(at("alias"), program) != want {
 			t.Errorf("%s: %v", program, !want)
 		}
 	}
-	if Holds("", "/usr/bin/true") {
+	if holds("", "/usr/bin/true") {
 		t.Error("there is none")
 	}
 }

@@ -20,13 +20,13 @@ import (
 // maxProgram is the size in bytes up to which a program is read.
 const maxProgram = 1 << 30
 
-// Programs are the directories in which interpreters are looked for.
-var Programs = []string{
+// programs are the directories in which interpreters are looked for.
+var programs = []string{
 	"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games",
 }
 
 // World answers questions about the machine's files. It reads below exec.workspace, the
-// program of each [[exec.allow]] and what it is a link to, and the directories in Programs
+// program of each [[exec.allow]] and what it is a link to, and the directories in programs
 // with the files in them. A process that confines itself must go on being able to read
 // these: what World may not read is refused.
 type World struct{}
@@ -89,11 +89,11 @@ func hash(path string, like fs.FileInfo) (info fs.FileInfo, head, sum string, er
 	return info, string(first[:n]), hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// alike returns the path of an interpreter in Programs that is the same file, or has
+// alike returns the path of an interpreter in programs that is the same file, or has
 // the same content.
 func alike(info fs.FileInfo, sum string) (string, error) {
 	var seen []fs.FileInfo
-	for _, dir := range Programs {
+	for _, dir := range programs {
 		at, err := os.Stat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -27,9 +27,9 @@ func TestPrograms(t *testing.T) {
 	sh, err = filepath.EvalSymlinks(sh)
 	must(t, err)
 	must(t, os.Mkdir(at("bin"), 0o755))
-	old := Programs
-	Programs = append([]string{at("bin"), at("missing")}, old...)
-	defer func() { Programs = old }()
+	old := programs
+	programs = append([]string{at("bin"), at("missing")}, old...)
+	defer func() { programs = old }()
 	must(t, os.WriteFile(at("bin/python3.99"), []byte("made up, and 25 bytes long"), 0o755))
 	must(t, os.Link(at("bin/python3.99"), at("hard")))
 	must(t, os.WriteFile(at("same-size"), []byte("made up, but 25 bytes long"), 0o755))

@@ -178,7 +178,7 @@ func (d *Dir) opened(name string, open func(dirfd int, base string) (int, error)
 func regular(fd int) (st unix.Stat_t, err error) {
 	err = unix.Fstat(fd, &st)
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = ErrOdd
+		err = errOdd
 	}
 	if err != nil {
 		unix.Close(fd)

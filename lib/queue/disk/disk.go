@@ -61,8 +61,8 @@ type Stat struct {
 const Many = 4
 
 var (
-	// ErrOdd means that something else lies where a regular file should be.
-	ErrOdd = errors.New("it is not a regular file")
+	// errOdd means that something else lies where a regular file should be.
+	errOdd = errors.New("it is not a regular file")
 
 	// ErrLarge means that a file is larger than any that pulse writes. It is refused before
 	// it is read.
@@ -73,7 +73,7 @@ var (
 // or a file that this account can't read. Unlike an I/O error that is not a reason to stop.
 func NotFile(err error) bool {
 	// ENXIO comes from a FIFO or a socket.
-	for _, e := range []error{ErrOdd, ErrLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} {
+	for _, e := range []error{errOdd, ErrLarge, unix.EISDIR, unix.ELOOP, unix.EACCES, unix.ENXIO} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -52,7 +52,7 @@ func (d *Dir) SyncFile(names ...string) error {
 		}
 		st, err := d.Stat(name)
 		if err == nil && st.Odd {
-			err = &fs.PathError{Op: "sync", Path: name, Err: ErrOdd}
+			err = &fs.PathError{Op: "sync", Path: name, Err: errOdd}
 		}
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func TestSyncedAsWritten(t *testing.T) {
 	if err := d.SyncFile("tmp/x"); err != nil {
 		t.Error(err)
 	}
-	if err := d.SyncFile("tmp/x"); !errors.Is(err, ErrOdd) {
+	if err := d.SyncFile("tmp/x"); !errors.Is(err, errOdd) {
 		t.Errorf("it is synced, and no other is opened: %v", err)
 	}
 	for i := range 3 * maxUnsynced {

@@ -51,12 +51,12 @@ func Torn(line []byte) bool {
 
 // Alike returns what the lines of tasks have in common that are alike in sender, class, kind and
 // action.
-func Alike(line []byte) []byte { return line[AlikeFrom : AlikeFrom+AlikeLen] }
+func Alike(line []byte) []byte { return line[alikeFrom : alikeFrom+alikeLen] }
 
 // Where in a line that stands.
 const (
-	AlikeFrom = 68
-	AlikeLen  = 37
+	alikeFrom = 68
+	alikeLen  = 37
 )
 
 // KindLetter returns the letter of a kind.

@@ -29,7 +29,7 @@ END $$;
 `
 
 // SQL is what Create runs, but for --unsafe.
-func SQL() string { return Roles + Schema + leaveSQL }
+func SQL() string { return roles + Schema + leaveSQL }
 
 // Create makes a queue in a database that has none, and the roles of the server if they are
 // missing. The login must be a superuser, or one that may create roles and schemas there. A

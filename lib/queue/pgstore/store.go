@@ -36,7 +36,7 @@ import (
 // What init runs: the roles, once for a server, and the queue, in each database.
 var (
 	//go:embed roles.sql
-	Roles string
+	roles string
 	//go:embed schema.sql
 	tablesSQL string
 	//go:embed functions.sql

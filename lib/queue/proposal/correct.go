@@ -12,8 +12,8 @@ import (
 	"pulse/lib/shared/request"
 )
 
-// ErrCorrection means that a text is not what Form writes with other values.
-var ErrCorrection = errors.New("it can't be read as a correction")
+// errCorrection means that a text is not what Form writes with other values.
+var errCorrection = errors.New("it can't be read as a correction")
 
 // The names of lines in a form.
 const (
@@ -97,15 +97,15 @@ func args(r *request.Request) (list []member) {
 // each of these its type. All is read with the bounds of a worker's proposal.
 func Correct(r *request.Request, form []byte) (p Proposal, err error) {
 	if len(form) > MaxCorrection || !utf8.Valid(form) || slices.Contains(form, 0) {
-		return p, fmt.Errorf("%w: it is longer than %d bytes, or no text in UTF-8", ErrCorrection, MaxCorrection)
+		return p, fmt.Errorf("%w: it is longer than %d bytes, or no text in UTF-8", errCorrection, MaxCorrection)
 	}
 	c := correction{had: args(r), values: map[string]string{}}
 	if err := c.read(string(form)); err != nil {
-		return p, fmt.Errorf("%w: %w", ErrCorrection, err)
+		return p, fmt.Errorf("%w: %w", errCorrection, err)
 	}
 	line, err := c.line(r)
 	if err != nil {
-		return p, fmt.Errorf("%w: %w", ErrCorrection, err)
+		return p, fmt.Errorf("%w: %w", errCorrection, err)
 	}
 	p, err = (&reader{left: maxAll, discarded: Discarded{}}).parse(line)
 	if err == nil {
@@ -113,7 +113,7 @@ func Correct(r *request.Request, form []byte) (p Proposal, err error) {
 		err = p.readable()
 	}
 	if err != nil {
-		return p, fmt.Errorf("%w: %w", ErrCorrection, err)
+		return p, fmt.Errorf("%w: %w", errCorrection, err)
 	}
 	return p, nil
 }

@@ -19,15 +19,15 @@ type Line struct {
 	Session  *Session
 }
 
-// ErrLine means that a line is not a statement.
-var ErrLine = errors.New("the line is not written as pulse-approve statement writes it")
+// errLine means that a line is not a statement.
+var errLine = errors.New("the line is not written as pulse-approve statement writes it")
 
 // ParseLine reads a statement, with its newline. It accepts the bytes that pulse itself
 // writes for what they say, and no other spelling of it.
 func ParseLine(line []byte) (Line, error) {
 	rec, err := record.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	if err != nil {
-		return Line{}, ErrLine
+		return Line{}, errLine
 	}
 	var a Approval
 	var g Grant
@@ -51,7 +51,7 @@ func ParseLine(line []byte) (Line, error) {
 		l.Session, written = &s, s.Statement()
 	}
 	if err != nil || !bytes.Equal(written, line) {
-		return Line{}, ErrLine
+		return Line{}, errLine
 	}
 	return l, nil
 }

@@ -74,7 +74,7 @@ func TestLinesOfOthers(t *testing.T) {
 	} {
 		for kind, line := range lines() {
 			bad := change(string(line))
-			if l, err := ParseLine([]byte(bad)); bad != string(line) && (!errors.Is(err, ErrLine) || l != (Line{})) {
+			if l, err := ParseLine([]byte(bad)); bad != string(line) && (!errors.Is(err, errLine) || l != (Line{})) {
 				t.Errorf("%s, %s: %+v, %v", kind, name, l, err)
 			}
 		}

@@ -14,16 +14,16 @@ type End struct {
 	Said string // as LastSaid returns it
 }
 
-// MaxSaid is how long End.Said may be, in bytes.
-const MaxSaid = 200
+// maxSaid is how long End.Said may be, in bytes.
+const maxSaid = 200
 
 // LastSaid returns the last line of what a worker wrote to stderr that is not blank, as one
-// safe line of at most MaxSaid bytes. stderr may hold anything, and may begin in the middle
+// safe line of at most maxSaid bytes. stderr may hold anything, and may begin in the middle
 // of a line. What a carriage return wrote over is left out. Blanks are one space each, because
 // a terminal that wraps the line could make a line of its own of what stands behind many.
 func LastSaid(stderr []byte) string {
 	text := strings.TrimSpace(string(stderr))
-	return Clip(escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " ")), MaxSaid)
+	return Clip(escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " ")), maxSaid)
 }
 
 // Clip returns the beginning of a text, at most n bytes.

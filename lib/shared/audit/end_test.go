@@ -39,7 +39,7 @@ func FuzzLastSaid(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stderr []byte) {
 		said := LastSaid(stderr)
-		if len(said) > MaxSaid || !utf8.ValidString(said) || strings.ContainsAny(said, "\n\r") || escape.Message(said) != said {
+		if len(said) > maxSaid || !utf8.ValidString(said) || strings.ContainsAny(said, "\n\r") || escape.Message(said) != said {
 			t.Errorf("%q: %q", stderr, said)
 		}
 		l := Line{Time: now, Event: Ended, End: &End{Exit: 1, Said: said}, Prev: Origin}

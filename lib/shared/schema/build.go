@@ -57,8 +57,8 @@ func build(v record.Value) (*node, error) {
 	switch free := n.free(); {
 	case n.values > maxValues:
 		top.fail("", "it lets %d values through: want at most %d, with a smaller maxItems", n.values, maxValues)
-	case free > MaxFree:
-		top.fail("", "it lets %d bytes of free text through: want at most %d, with a smaller maxLength or maxItems", free, MaxFree)
+	case free > maxFree:
+		top.fail("", "it lets %d bytes of free text through: want at most %d, with a smaller maxLength or maxItems", free, maxFree)
 	}
 	return n, b.err
 }

@@ -255,7 +255,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if s.Free < 0 || s.Free > MaxFree || len(s.Text) > len(schema) {
+		if s.Free < 0 || s.Free > maxFree || len(s.Text) > len(schema) {
 			t.Fatalf("%s: %+v", schema, s)
 		}
 		if again, err := Parse("s", s.Text); err != nil || again.Digest != s.Digest || again.Free != s.Free {

@@ -24,8 +24,8 @@ import (
 // MaxSize bounds the file of a schema, what a reader prints, and what Fit returns, in bytes.
 const MaxSize = 64 << 10
 
-// MaxFree bounds the free text that a schema lets through, in bytes.
-const MaxFree = 2000
+// maxFree bounds the free text that a schema lets through, in bytes.
+const maxFree = 2000
 
 // Schema is a closed schema. It does not change, so goroutines may share it.
 type Schema struct {
