@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -83,7 +84,7 @@ func TestSignedInTime(t *testing.T) {
 func (d *world) late(t *testing.T, name, id string, since time.Time, want int) {
 	t.Helper()
 	s := d.waits(id, since)
-	a := queue.Asked(&s, 336*time.Hour)
+	a := queue.Asked(&s, new(clock.Clock), 336*time.Hour)
 	out, status := d.run("", "pulse-approve", "statement", id)
 	if (status == 0) != (want == 0) || status != 0 && (status != 1 || out != "") || status == 0 && !strings.HasSuffix(out, "\n"+string(a.Statement())) {
 		t.Errorf("%s: statement: exit %d: %s", name, status, out)
@@ -123,7 +124,7 @@ func TestTakeAll(t *testing.T) {
 	d := keyed(t)
 	id := d.add(proposal)
 	s := d.waits(id, time.Now().Add(-time.Minute))
-	a := queue.Asked(&s, 336*time.Hour)
+	a := queue.Asked(&s, new(clock.Clock), 336*time.Hour)
 	good := string(a.Statement()) + d.signs(a.Statement())
 	d.must("", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", d.path("other"))
 	unlisted := string(a.Statement()) + d.must(string(a.Statement()), "ssh-keygen", "-q", "-Y", "sign", "-n", "pulse-approve", "-f", d.path("other"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
@@ -223,13 +224,13 @@ func TestNoLineForDays(t *testing.T) {
 func TestDoubtful(t *testing.T) {
 	at := func(ago time.Duration) time.Time { return time.Now().Add(-ago) }
 	const d = 24 * time.Hour
-	for want, list := range map[bool][]queue.Jump{
+	for want, list := range map[bool][]clock.Jump{
 		true:  {{From: at(9 * d), To: at(time.Minute)}, {From: at(9 * d), To: at(5 * d)}, {From: at(0), To: at(time.Minute)}},
 		false: {{}, {From: at(19 * d), To: at(8 * d)}, {From: at(9 * d), To: at(5 * d), By: "me"}, {From: at(0), To: at(2 * d)}},
 	} {
 		for _, j := range list {
-			c := queue.Clock{Now: at(0), Jump: j}
-			if c.Confirmed = j.To.IsZero() || j.By != "" || c.Now.Sub(j.To) >= queue.Confirming; doubtful(&c) != want {
+			c := clock.Clock{Now: at(0), Jump: j}
+			if c.Confirmed = j.To.IsZero() || j.By != "" || c.Now.Sub(j.To) >= clock.Confirming; doubtful(&c) != want {
 				t.Errorf("%+v: %v", j, !want)
 			}
 		}

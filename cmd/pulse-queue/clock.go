@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -41,18 +42,18 @@ func releaseClock(c *cli.Context) error {
 
 // doubtful reports whether a person has a reason to vouch for a clock: the queue does not believe it,
 // or health tells that it may have jumped ahead.
-func doubtful(c *queue.Clock) bool {
+func doubtful(c *clock.Clock) bool {
 	told := !c.To.IsZero() && !c.Back() && c.Jump.By == "" && c.Now.Sub(c.To) < health.Lately
 	return told || !c.Confirmed
 }
 
 // clockOf returns what a queue makes of this machine's clock.
-func clockOf(s queue.Store) (queue.Clock, error) {
-	return queue.Read(s, func(v queue.View) (queue.Clock, error) { return queue.ClockOf(v, time.Now()) })
+func clockOf(s queue.Store) (clock.Clock, error) {
+	return queue.Read(s, func(v queue.View) (clock.Clock, error) { return queue.ClockOf(v, time.Now()) })
 }
 
 // unbelieved returns the sheet about a clock that is not believed.
-func unbelieved(c *cli.Context, clock *queue.Clock) []string {
+func unbelieved(c *cli.Context, clock *clock.Clock) []string {
 	return []string{
 		"queue    " + escape.ASCII(c.String("queue")),
 		screen.Fact("now", "%s", clock.Now.Format(time.RFC3339)),
@@ -62,7 +63,7 @@ func unbelieved(c *cli.Context, clock *queue.Clock) []string {
 }
 
 // jumped says how a clock jumped.
-func jumped(clock *queue.Clock) string {
+func jumped(clock *clock.Clock) string {
 	way := "ahead"
 	if clock.Back() {
 		way = "back"

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -25,7 +26,7 @@ type page struct {
 	now, since time.Time
 	policy     *policy.Policy // the defaults if none was named
 	subjects   bool
-	clock      queue.Clock // what the queue makes of now
+	clock      clock.Clock // what the queue makes of now
 
 	figures figures // what stats counts
 	open    pending

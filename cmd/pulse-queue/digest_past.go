@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
@@ -29,7 +30,7 @@ const disorder = time.Hour
 // past is what happened lately.
 type past struct {
 	selection
-	clock   queue.Clock // what the queue makes of the page's
+	clock   clock.Clock // what the queue makes of the page's
 	counts  queue.Counts
 	refused *tally
 	ends    map[ending]int
@@ -99,7 +100,7 @@ func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (mo
 	p.selection.outcome = terms.Reject
 	p.refused, p.ends = newTally(), map[ending]int{}
 	more, ours, monthly := also != nil, true, p.month != nil
-	ages := p.clock.Ages()
+	ages := p.clock.Ages(false)
 	err := s.History(func(l audit.Line) bool {
 		more = more && also(l)
 		l.Time = ages.Of(&l)

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -33,7 +34,7 @@ type figures struct {
 	effects      int
 	untaken      queue.Untaken
 	now          time.Time
-	clock        queue.Clock // what the queue makes of now
+	clock        clock.Clock // what the queue makes of now
 	most         int         // asks or effects that may start in a day; 0: no policy was named
 	month        *month      // what the log says; nil: it was not read
 }

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -242,7 +243,7 @@ type intake struct {
 	*Batch
 	tx      *Tx
 	now     time.Time
-	clock   Clock
+	clock   clock.Clock
 	seen    map[string]task.Task // added in this Update, by id and by name
 	pending map[Key]int          // open tasks of the senders in this batch
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 )
@@ -25,24 +26,16 @@ func Yes(shown *Stored, by string, level approval.Level, now time.Time) approval
 // Asked returns the yes that is asked for from elsewhere while a task waits for wait at
 // most: its Statement is what a person signs to say yes, its Refusal to say no. It is made
 // of the task and of when the task came to wait, so that it can be made again where the
-// answer is taken, and a task that comes to wait again is asked about anew. Level, Signer
-// and Signature are for the answer.
-func Asked(s *Stored, wait time.Duration) approval.Approval {
+// answer is taken, and a task that comes to wait again is asked about anew. A task that came to wait
+// by a clock that was ahead has waited since that went back, and its question is good from then on.
+// Level, Signer and Signature are for the answer.
+func Asked(s *Stored, c *clock.Clock, wait time.Duration) approval.Approval {
 	a := Yes(s, "", approval.Signature, s.Task.Since)
 	a.Nonce = askedNonce(s)
-	a.Expires = a.Given.Add(min(wait, approval.LongestWait).Truncate(time.Second))
-	return a
-}
-
-// Asked is Asked for a task that may have come to wait by a clock that was ahead: it has waited
-// since that went back, and its question is good from then on.
-func (c *Clock) Asked(s *Stored, wait time.Duration) approval.Approval {
-	a := Asked(s, wait)
 	if at := c.Of(s.Task.Since); at.Before(s.Task.Since) && !at.Equal(c.Now) { // clocks may differ a little
-		good := a.Expires.Sub(a.Given)
 		a.Given = at.UTC().Truncate(time.Second)
-		a.Expires = a.Given.Add(good)
 	}
+	a.Expires = a.Given.Add(min(wait, approval.LongestWait).Truncate(time.Second))
 	return a
 }
 

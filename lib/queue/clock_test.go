@@ -241,7 +241,7 @@ func TestATickAhead(t *testing.T) {
 			c, err := queue.ClockOf(v, w.real)
 			return errors.Join(err, v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
 				s, err := queue.Load(v, task.Awaiting, e.ID)
-				a := c.Asked(&s, limits.ReviewExpires)
+				a := queue.Asked(&s, &c, limits.ReviewExpires)
 				if a.Given.After(w.real) || !a.Expires.After(w.real) {
 					t.Errorf("asked from %s to %s", a.Given, a.Expires)
 				}

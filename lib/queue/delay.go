@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -25,7 +26,7 @@ const (
 type Pace struct {
 	policy *policy.Policy
 	now    time.Time
-	clock  Clock
+	clock  clock.Clock
 	since  time.Time // it knows the starts from here on
 	starts []begin   // oldest first
 	yeses  map[string]time.Time
@@ -55,11 +56,11 @@ func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 		return nil, err
 	}
 	c := &Pace{policy: p, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
-	restored, ages := map[string]bool{}, clock.ages(true)
+	restored, ages := map[string]bool{}, clock.Ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		c.add(&l, at, restored)
-		return !ages.over(at, clock.Now.Sub(since))
+		return !ages.Over(at, clock.Now.Sub(since))
 	}, task.Started, task.Approved, task.Requeued, task.Restored, task.GaveUp, audit.ClockJumped)
 	slices.SortStableFunc(c.starts, func(a, b begin) int { return a.Time.Compare(b.Time) })
 	return c, err
@@ -153,7 +154,7 @@ func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
 // cancel. The time counts from the line of the yes, whenever that was signed elsewhere; of a task
 // that waits for one, from now. A yes that was given ahead (a grant) is not held, nor is what is
 // started once more; a clock that was far ahead at the yes holds it no longer than another one.
-func (s *Stored) heldUntil(l *policy.Limits, c *Clock) time.Time {
+func (s *Stored) heldUntil(l *policy.Limits, c *clock.Clock) time.Time {
 	switch t := &s.Task; {
 	case t.State == task.Awaiting:
 		return c.Now.Add(l.HoldAfterYes)

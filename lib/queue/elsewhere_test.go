@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -23,7 +24,7 @@ func TestAsked(t *testing.T) {
 		s := outward(stored(1, task.Awaiting, time.Hour, time.Minute))
 		s.Task.Digest = "sha256:ab"
 		change(s)
-		a := queue.Asked(s, wait)
+		a := queue.Asked(s, new(clock.Clock), wait)
 		return string(a.Statement())
 	}
 	const same = `{"pulse-approve":1,"task":"00000000000000000000000000000001","digest":"sha256:ab","action":"external_send","target":["bob@partner.example"],` +
@@ -53,7 +54,7 @@ func TestAsked(t *testing.T) {
 	}
 	s := stored(1, task.Awaiting, time.Hour, time.Minute)
 	s.Task.Since = s.Task.Since.Add(999 * time.Millisecond)
-	a := queue.Asked(s, 9999*time.Hour)
+	a := queue.Asked(s, new(clock.Clock), 9999*time.Hour)
 	a.Signer, a.Signature = "me", "armor"
 	if err := a.Sound(s.Task.Since); err != nil || a.Expires.Sub(a.Given) != approval.LongestWait {
 		t.Errorf("a long wait: %+v, %v", a, err)

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -107,7 +108,7 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 	}
 	same := p.targets().Outbound.Same
 	missing := approval.Missing(grants, target, same, taskID, c.Latest())
-	grants = c.unexpired(grants)
+	grants = unexpired(&c, grants)
 	for {
 		g, ok := approval.Match(grants, target, same, now, taskID)
 		if !ok {
@@ -130,7 +131,7 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 }
 
 // unexpired returns the grants that have not expired.
-func (c *Clock) unexpired(grants []approval.Grant) []approval.Grant {
+func unexpired(c *clock.Clock, grants []approval.Grant) []approval.Grant {
 	return slices.DeleteFunc(grants, func(g approval.Grant) bool { return !c.By(g.Given).Before(g.Expires) })
 }
 
@@ -242,7 +243,7 @@ func (r *Run) granted(
 		return nil, false, err
 	}
 	c, err := ClockOf(tx, now)
-	grants = slices.DeleteFunc(c.unexpired(grants), func(g approval.Grant) bool {
+	grants = slices.DeleteFunc(unexpired(&c, grants), func(g approval.Grant) bool {
 		return !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
 	})
 	if err != nil || len(grants) == 0 {
@@ -275,7 +276,7 @@ func (r *Run) granted(
 
 // judge returns a function that reports whether a grant proves what is required. It
 // checks each grant once.
-func (r *Run) judge(c *Clock) func(*approval.Grant) (bool, error) {
+func (r *Run) judge(c *clock.Clock) func(*approval.Grant) (bool, error) {
 	known := map[approval.Grant]bool{} // not by id, because a forged grant may have the same
 	return func(g *approval.Grant) (bool, error) {
 		if ok, asked := known[*g]; asked {

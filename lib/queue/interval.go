@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -14,7 +15,7 @@ import (
 // log has them by one clock.
 type sends struct {
 	head  string // of that log
-	clock Clock
+	clock clock.Clock
 	list  [][]string // nil: not read yet
 }
 
@@ -45,13 +46,13 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 }
 
 // sentWithin returns the targets of the messages of an interval.
-func sentWithin(v View, interval time.Duration, c *Clock) (list [][]string, err error) {
-	restored, ages := map[string]bool{}, c.ages(true)
+func sentWithin(v View, interval time.Duration, c *clock.Clock) (list [][]string, err error) {
+	restored, ages := map[string]bool{}, c.Ages(true)
 	list = [][]string{}
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		switch {
-		case ages.over(at, interval):
+		case ages.Over(at, interval):
 			return false
 		case restores(&l):
 			restored[l.Task] = true

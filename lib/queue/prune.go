@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -46,12 +47,12 @@ func OlderThan(s Store, limit time.Duration, now time.Time) (o Older, err error)
 		if l.Event != audit.ClockJumped {
 			return nil
 		}
-		j := JumpOf(l)
+		j := clock.JumpOf(l)
 		if n := len(o.slow); n > 0 && o.slow[n-1].to.IsZero() {
-			o.slow[n-1].to = j.From.Add(maxBehind) // clocks of machines differ
+			o.slow[n-1].to = j.From.Add(clock.MaxBehind) // clocks of machines differ
 		}
-		if high := j.reached(); j.Back() && !high.After(now) {
-			o.slow = append(o.slow, slow{from: j.To.Add(-maxBehind), high: high})
+		if high := j.Reached(); j.Back() && !high.After(now) {
+			o.slow = append(o.slow, slow{from: j.To.Add(-clock.MaxBehind), high: high})
 		}
 		return nil
 	})

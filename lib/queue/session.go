@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -73,7 +74,7 @@ func end(s *approval.Session, reason, by string, level approval.Level, now time.
 
 // sessions returns the sessions that are still needed, by id, and ends the others, unless the
 // clock is not believed.
-func sessions(tx *Tx, c *Clock) (map[string]*approval.Session, error) {
+func sessions(tx *Tx, c *clock.Clock) (map[string]*approval.Session, error) {
 	list, err := SessionsOf(tx)
 	if err != nil {
 		return nil, err

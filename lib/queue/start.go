@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -25,7 +26,7 @@ type weighed struct {
 	reason   string             // what is wrong besides the decision: its approval, or its session
 	spends   []approval.Proof   // what the start has to spend
 	change   task.Change        // of the transition, whichever it is
-	clock    Clock
+	clock    clock.Clock
 }
 
 // weigh decides on a task again and answers whether it may start: the policy allows it, or

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -194,7 +195,7 @@ func TestFirstLapses(t *testing.T) {
 	if one.Task.Partly != "ann (uid 1)" || !one.Task.Since.Equal(before.Task.Since) || one.Task.State != task.Awaiting {
 		t.Errorf("%+v", one.Task)
 	}
-	asked, again := queue.Asked(&before, time.Hour), queue.Asked(&one, time.Hour)
+	asked, again := queue.Asked(&before, new(clock.Clock), time.Hour), queue.Asked(&one, new(clock.Clock), time.Hour)
 	if string(asked.Statement()) != string(again.Statement()) {
 		t.Errorf("%s, and after the first yes %s", asked.Statement(), again.Statement())
 	}

@@ -52,7 +52,7 @@ func Statement(s door.Store, p *policy.Policy, holders Holder, id string, no boo
 func asked(s queue.Store, shown *queue.Stored, p *policy.Policy) (a approval.Approval, err error) {
 	err = s.View(func(v queue.View) error {
 		c, err := queue.ClockOf(v, time.Now())
-		a = c.Asked(shown, p.Limits.ReviewExpires)
+		a = queue.Asked(shown, &c, p.Limits.ReviewExpires)
 		return err
 	})
 	return a, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -51,7 +52,7 @@ type Facts struct {
 	MaxSilence, MaxRefused time.Duration // 0: no limit
 	MaxWaiting, MaxPutOff  time.Duration // MaxPutOff 0: no limit
 
-	clock queue.Clock // what the queue makes of Now
+	clock clock.Clock // what the queue makes of Now
 }
 
 // The bounds that need not be chosen.
@@ -80,7 +81,7 @@ type Queue interface {
 // Look examines a queue.
 func Look(q Queue, f *Facts) ([]Finding, error) {
 	var err error
-	if f.clock, err = queue.Read(q, func(v queue.View) (queue.Clock, error) { return queue.ClockOf(v, f.Now) }); err != nil {
+	if f.clock, err = queue.Read(q, func(v queue.View) (clock.Clock, error) { return queue.ClockOf(v, f.Now) }); err != nil {
 		return nil, err
 	}
 	p, history, err := f.history(q)
@@ -236,7 +237,7 @@ type past struct {
 // those that may say what is not known yet.
 func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 	p = &past{mail: f.clock.Of(f.Moved), accounts: map[task.Kind]*audit.Line{}}
-	oldest, lines, ages := f.Now, 0, f.clock.Ages()
+	oldest, lines, ages := f.Now, 0, f.clock.Ages(false)
 	err = q.History(func(l audit.Line) bool {
 		if lines++; lines == 1 {
 			p.last = l.Time
@@ -249,7 +250,7 @@ func (f *Facts) history(q Queue) (p *past, list []Finding, err error) {
 		return lines < maxLines && f.Now.Sub(l.Time) < proven
 	})
 	if err == nil && f.wants(p, oldest) {
-		ages = f.clock.Ages()
+		ages = f.clock.Ages(false)
 		err = q.History(func(l audit.Line) bool {
 			l.Time = ages.Of(&l)
 			f.line(p, &l)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -25,7 +25,7 @@ const (
 
 // leap is a time in which the clock was not believed.
 type leap struct {
-	queue.Jump
+	clock.Jump
 	added, started, ended int       // in that time
 	back                  time.Time // the line with which the clock was what it had been before; zero: none
 	vouched               bool      // a person vouched for the clock since
@@ -50,7 +50,7 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 	}
 	var all []leap
 	var done []audit.Line // those since the jump that is not reached yet
-	ages, vouched, resumed := f.clock.Ages(), false, resumption{}
+	ages, vouched, resumed := f.clock.Ages(false), false, resumption{}
 	err = q.History(func(l audit.Line) bool {
 		at := ages.Of(&l)
 		vouched = vouched || l.Event == audit.ClockConfirmed
@@ -59,8 +59,8 @@ func (f *Facts) leaps(q Queue, p *past) (list []Finding, err error) {
 			done = append(done, audit.Line{Time: l.Time, Event: l.Event, Task: l.Task, From: l.From, To: l.To})
 			return f.Now.Sub(at) < Lately
 		}
-		one := leap{Jump: queue.JumpOf(&l), vouched: vouched || resumed.of(&l)}
-		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < queue.Confirming && all[n-1].Back() != one.Back() {
+		one := leap{Jump: clock.JumpOf(&l), vouched: vouched || resumed.of(&l)}
+		if n := len(all); n > 0 && all[n-1].From.Sub(one.To) < clock.Confirming && all[n-1].Back() != one.Back() {
 			one.back = all[n-1].To
 		}
 		one.count(done)
@@ -114,7 +114,7 @@ func (l *leap) count(lines []audit.Line) {
 	for i := range lines {
 		line := &lines[i]
 		switch {
-		case !line.Moves() || line.Time.Sub(l.To) >= queue.Confirming:
+		case !line.Moves() || line.Time.Sub(l.To) >= clock.Confirming:
 		case line.Event == task.Added:
 			l.added++
 		case line.Event == task.Started:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/shared/audit"
@@ -122,7 +123,7 @@ func TestCapsOfTheServer(t *testing.T) {
 func TestJumpByALogin(t *testing.T) {
 	s := open(t, pgtest.New(t).DSN("machine1"))
 	at := time.Now().UTC().Truncate(time.Second)
-	var clock queue.Clock
+	var clock clock.Clock
 	for _, now := range []time.Time{at, at.Add(72 * time.Hour)} {
 		if err := queuetest.Brake(audit.Held).Do(s, now); err != nil {
 			t.Fatal(err)

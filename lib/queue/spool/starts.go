@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/entry"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
@@ -74,7 +75,7 @@ func (v view) Starts(now time.Time, fn func(queue.Start)) error {
 func (s *Spool) indexStarts(lines []audit.Line) error {
 	for i := range lines {
 		l := &lines[i]
-		if j := queue.JumpOf(l); l.Event == audit.ClockJumped && j.Back() {
+		if j := clock.JumpOf(l); l.Event == audit.ClockJumped && j.Back() {
 			if err := s.keepStarts(func(st queue.Start) bool { return entry.Seconds(st.Time) <= entry.Seconds(l.Time) }); err != nil {
 				return err
 			}
