@@ -47,8 +47,8 @@ func (f *Fold[K, T]) Add(raw []byte, l *audit.Line) {
 	f.Seq, f.Head = f.Seq+1, audit.Hash(raw)
 	f.Counts.Count(l)
 	for _, c := range Changes(l) {
-		if slices.Contains(task.States, task.State(c.Shelf)) {
-			f.file(l, &c)
+		if i := slices.Index(task.States, task.State(c.Shelf)); i >= 0 {
+			f.file(l, &c, task.States[i]) // the line's own word would keep the line in memory
 		} else {
 			f.thing(l, &c)
 		}
@@ -68,11 +68,11 @@ func (f *Fold[K, T]) Get(s Shelf, key string) (kept T, there bool) {
 	return kept, there
 }
 
-// file carries out a change of the file of a task, which lies on the shelf of a state.
-func (f *Fold[K, T]) file(l *audit.Line, c *Change) {
+// file carries out a change of the file of a task, which lies on the shelf of the state to.
+func (f *Fold[K, T]) file(l *audit.Line, c *Change, to task.State) {
 	k := f.Key(c.Key)
 	t := f.Tasks[k]
-	switch t.State = task.State(c.Shelf); {
+	switch t.State = to; {
 	case c.Gone():
 		delete(f.Tasks, k)
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"pulse/lib/queue"
@@ -44,7 +45,7 @@ type started struct {
 
 func newFold() *fold {
 	f := &fold{starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string][]string{}}
-	f.Fold = queue.NewFold(func(key string) string { return key }, f.keep)
+	f.Fold = queue.NewFold(strings.Clone, f.keep) // a part of a line would keep the line in memory
 	return f
 }
 
@@ -90,7 +91,8 @@ func (f *fold) keep(l *audit.Line, c *queue.Change) *thing {
 		}
 		return t
 	default:
-		t.digest, t.lines, t.kind, t.action, t.yes = c.Digest, c.Lines, string(l.Kind), string(l.Action), l.Approval
+		t.digest, t.kind, t.action = strings.Clone(c.Digest), strings.Clone(string(l.Kind)), strings.Clone(string(l.Action))
+		t.lines, t.yes = c.Lines, l.Approval
 		return t
 	}
 }

@@ -118,7 +118,7 @@ func (r *verifier) reached(head string) {
 }
 
 // Verify checks the chain of the log from its first line, whether head, if any, was once
-// its head, and every file against what the log says about it. It needs some 400 bytes of
+// its head, and every file against what the log says about it. It needs some 800 bytes of
 // memory a task. It takes no lock while it reads the files of tasks: it looks again at
 // what was committed meanwhile.
 func (s *Spool) Verify(head string) (*queue.Report, error) {
