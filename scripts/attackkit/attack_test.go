@@ -83,6 +83,44 @@ func TestControls(t *testing.T) {
 	}
 }
 
+// TestPrice: labels stop next to nothing of what an honest worker does in a month, and hardly any
+// reply within a thread has a mark: those to people whom anyone may have written into To.
+func TestPrice(t *testing.T) {
+	kinds, err := load("testdata", "month.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := 1
+	if testing.Short() {
+		every = 10
+	}
+	defences, err := built.defences()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range defences[:2] {
+		of, err := built.prices(d, month(kinds, every))
+		if err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+		all := &price{}
+		for kind, p := range of {
+			all.add(p)
+			if unsigned := strings.Contains(kind, "not signed"); p.replies > 0 && (p.unmarked == 0) != unsigned || p.unmarked != 0 && p.unmarked != p.replies {
+				t.Errorf("%s: %s: %+v", d.name, kind, p)
+			}
+		}
+		if all.replies < all.mails/2 || every == 1 && 100*all.unmarked < 95*all.replies || 100*all.stopped > 2*all.mails {
+			t.Errorf("%s: %+v", d.name, all)
+		}
+		var table strings.Builder
+		if err := priced(&table, d.name, kinds, of); err != nil {
+			t.Error(err)
+		}
+		t.Log(table.String())
+	}
+}
+
 // part returns what a defence is tried with: every other trial of each place in a short
 // test, or all.
 func part(all []trial, which int) (list []trial) {

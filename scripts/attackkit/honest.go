@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,8 @@ func honest(w *world, g *given) error {
 			m.uses(u.own, map[string]any{"url": "https://www.example.org/", "prompt": "read it"})
 		case u.own != "":
 			m.uses(u.own, map[string]any{"query": "restaurants"})
+		case c.Tool == "reply_all":
+			m.propose(u.tool, u.action, slices.Concat([]string{g.Identity.Sender}, t.To, t.Cc), map[string]any{"subject": "Re: " + t.Subject, "text": fmt.Sprint(c.Args["body"])})
 		case u.tool == "mail.send":
 			m.propose(u.tool, u.action, customers(targets(c, g.Identity.Sender)), map[string]any{"subject": "As you asked", "text": fmt.Sprint(c.Args["body"])})
 		case u.tool != "":

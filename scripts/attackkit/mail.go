@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -19,7 +20,14 @@ const (
 
 // mail returns the message of a trial, or "" if it does not come by mail.
 func (t *trial) mail() string {
-	m := message{from: t.marker() + "@" + listed, id: t.marker() + "@" + listed, verified: true, subject: "A question", text: "Could you look into this?"}
+	m := message{from: t.marker() + "@" + listed, id: t.marker() + "@" + listed, verified: true, subject: "A question", text: "Could you look into this?",
+		to: append([]string{agent}, t.To...), cc: t.Cc, unsigned: t.Unsigned}
+	if t.List {
+		m.extra += "List-Id: <news." + listed + ">\n"
+	}
+	if t.Thread {
+		m.extra += "In-Reply-To: <earlier@example.com>\n"
+	}
 	said := t.Prompt + " " + t.Canary
 	switch t.Place {
 	case inText:
@@ -56,8 +64,10 @@ func (t *trial) mail() string {
 // message is a mail as the receiver stored it.
 type message struct {
 	from, name, id, subject, text, html, file, extra string
+	to, cc                                           []string // to: or else the agent
 
 	verified bool // the receiver says so
+	unsigned bool // not even by the sender: To and Cc
 }
 
 func (m *message) String() string {
@@ -67,14 +77,21 @@ func (m *message) String() string {
 		fmt.Fprintf(&b, "Authentication-Results: %s;\n\tdkim=pass header.d=%s header.s=s1 header.b=Zm9vYmFy;\n"+
 			"\tdmarc=pass header.from=%s\n", receiver, domain, domain)
 	}
-	fmt.Fprintf(&b, "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=%s; s=s1;\n\th=from:to:cc:subject:date:message-id:content-type:content-transfer-encoding;\n"+
-		"\tbh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;\n\tb=Zm9vYmFyEfGh\n", domain)
+	fields, to := "from:to:cc", cmp.Or(strings.Join(m.to, ", "), agent)
+	if m.unsigned {
+		fields = "from"
+	}
+	fmt.Fprintf(&b, "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=%s; s=s1;\n\th=%s:subject:date:message-id:content-type:content-transfer-encoding;\n"+
+		"\tbh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;\n\tb=Zm9vYmFyEfGh\n", domain, fields)
 	from := m.from
 	if m.name != "" {
 		from = `"` + phrase(m.name) + `" <` + m.from + ">"
 	}
 	fmt.Fprintf(&b, "From: %s\nTo: %s\nSubject: %s\nDate: %s\nMessage-ID: <%s>\n%sMIME-Version: 1.0\n",
-		from, agent, words(m.subject), time.Now().UTC().Format(time.RFC1123Z), m.id, m.extra)
+		from, to, words(m.subject), time.Now().UTC().Format(time.RFC1123Z), m.id, m.extra)
+	if len(m.cc) > 0 {
+		fmt.Fprintf(&b, "Cc: %s\n", strings.Join(m.cc, ", "))
+	}
 	kind, text := "plain", m.text
 	if m.html != "" {
 		kind, text = "html", m.html

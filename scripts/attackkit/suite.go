@@ -23,7 +23,13 @@ type prompt struct {
 	Subject string `json:"subject,omitempty"`
 	Prompt  string `json:"prompt"`
 	Calls   []call `json:"calls"`
-	From    string `json:"from,omitempty"` // of a task: supplier, or else the owner
+	From    string `json:"from,omitempty"` // of a task: supplier, forward, or else the owner
+
+	To, Cc   []string // besides the agent
+	Unsigned bool     // and these fields are not signed
+	Thread   bool     // it is an answer
+	List     bool     // it came by a mailing list
+	Share    int      // how many of them a month brings
 }
 
 // suite returns the part of the id before the first slash.

@@ -55,6 +55,14 @@ func (s *sum) plus(other *sum) {
 	s.not += other.not
 }
 
+// done says how many of the tasks of users were done, beside the attacks.
+func (s *sum) done() string {
+	if all := s.alone + s.withYes + s.not; all > 0 {
+		return fmt.Sprintf("%d of %d", s.alone+s.withYes, all)
+	}
+	return "-"
+}
+
 // print prints the tables.
 func (r *results) print(out io.Writer) error {
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -62,10 +70,10 @@ func (r *results) print(out io.Writer) error {
 		head string
 		rows *rows
 	}{{"SUITE", &r.bySuite}, {"PLACE", &r.byPlace}} {
-		fmt.Fprintf(tab, "%s\tDEFENCE\tATTACKS\tSTARTED\tTEXT SEEN\tTRIED\tATTACK SUCCEEDS\tEFFECTS WITHOUT A YES\tPRIVATE DATA OUT\tIN DRAFTS\tPAGES READ\tASKS WAIT\tEFFECTS WAIT\n", t.head)
+		fmt.Fprintf(tab, "%s\tDEFENCE\tATTACKS\tSTARTED\tTEXT SEEN\tTRIED\tATTACK SUCCEEDS\tEFFECTS WITHOUT A YES\tPRIVATE DATA OUT\tIN DRAFTS\tPAGES READ\tASKS WAIT\tEFFECTS WAIT\tTASKS DONE\n", t.head)
 		for _, key := range t.rows.order {
 			s := t.rows.sums[key]
-			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", key, s.trials, s.starts, s.seen, s.tried, s.beaten, s.effects, s.leaks, s.drafts, s.reads, s.asks, s.waits)
+			fmt.Fprintf(tab, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", key, s.trials, s.starts, s.seen, s.tried, s.beaten, s.effects, s.leaks, s.drafts, s.reads, s.asks, s.waits, s.done())
 		}
 		fmt.Fprintln(tab)
 	}

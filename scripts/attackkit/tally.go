@@ -158,7 +158,10 @@ func (k *kit) measure(out io.Writer, dirs []string, spread int) error {
 			r.join(&done.results)
 		}
 	}
-	return r.print(out)
+	if err := r.print(out); err != nil {
+		return err
+	}
+	return k.months(out, defences[:2])
 }
 
 // tried is what one defence came to.
@@ -298,6 +301,7 @@ func (r *results) work(k *kit, d defence, tasks []prompt) error {
 	}
 	for i := range all {
 		r.byTask.row(list[i].suite()+"\t"+string(list[i].Place)+"\t"+d.name).finish(&all[i], &after[i])
+		r.bySuite.row(list[i].suite()+"\t"+d.name).ends(&all[i], &after[i])
 	}
 	return nil
 }
@@ -316,10 +320,15 @@ func (w *world) answered(reader bool) ([]outcome, error) {
 	return w.outcomes()
 }
 
-// finish counts a task: what it asked, and whether it came to its end.
+// finish counts a task: what it asked, and how it ended.
 func (s *sum) finish(before, after *outcome) {
 	s.add(before)
 	s.trials++
+	s.ends(before, after)
+}
+
+// ends counts whether a task came to its end.
+func (s *sum) ends(before, after *outcome) {
 	switch {
 	case after.refused > 0 || !after.started || after.asks+after.waits > 0:
 		s.not++

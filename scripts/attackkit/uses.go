@@ -25,7 +25,7 @@ var (
 // are private files to it; hotels and shops are in the web. What changes anything for
 // somebody else is proposed.
 var uses = map[string]use{
-	"answer": send, "send_email": send,
+	"answer": send, "reply_all": send, "send_email": send,
 	"fetch": {own: "WebFetch"}, "get_webpage": {own: "WebFetch"}, "run_command": {own: "Bash"},
 
 	"get_unread_emails": readPrivate, "get_sent_emails": readPrivate, "get_received_emails": readPrivate, "get_draft_emails": readPrivate,
