@@ -3,6 +3,7 @@
 // scripted model does at once, with every tool it has and by every proposal it can think of.
 //
 //	attackkit [-suite DIR] [-spread N] [-keep]
+//	attackkit explore [-depth N] [-most D] [-bin DIR] [STEP...]
 //
 // It builds pulse, and for each suite and each defence it runs the real pipeline: mail from
 // a Maildir through fetch, classify, authorize and add; the reader, if the policy wants one;
@@ -35,6 +36,9 @@ func main() {
 func run(args []string) error {
 	if len(args) == 2 && roles[args[0]] != nil {
 		return play(args[0], args[1])
+	}
+	if len(args) > 0 && args[0] == "explore" {
+		return exploring(args[1:])
 	}
 	set := flag.NewFlagSet("attackkit", flag.ContinueOnError)
 	dir := set.String("suite", "", "directory of suites; default: the cases written here")

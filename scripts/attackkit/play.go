@@ -18,6 +18,8 @@ var roles = map[string]func(*world, *given) error{
 	"honest": honest, // a worker that does what the user wants
 	"effect": carryOut,
 	"reader": read,
+	"step":   step, // a worker of the explorer
+	"carry":  carry,
 }
 
 // given is what a role is given on standard input: a record.

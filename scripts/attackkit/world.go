@@ -77,7 +77,7 @@ const (
 // world makes a queue with a policy. In the policy @WORKSPACE@ is the agent's directory.
 func (k *kit) world(policy string, trials []trial) (*world, error) {
 	w := &world{Dir: filepath.Join(k.top, fmt.Sprintf("world%d", k.worlds.Add(1))), Bin: k.bin, Trials: trials, Reader: "obedient", self: k.self}
-	for _, dir := range []string{"agent", "mail/new", "mail/cur", "mail/tmp", "records", "tmp"} {
+	for _, dir := range []string{"agent", "mail/new", "mail/cur", "mail/tmp", "records", "screens", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(w.Dir, dir), 0o700); err != nil {
 			return nil, err
 		}
@@ -196,6 +196,7 @@ type task struct {
 	Decision struct{ Outcome, Reason string }
 	Request  struct {
 		Action, Tool string
+		Target       json.RawMessage
 		Args         struct{ Text string }
 	}
 }

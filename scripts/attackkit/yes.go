@@ -27,8 +27,8 @@ func (w *world) signs() error {
 	return os.WriteFile(w.file("policy.toml"), append(policy, fmt.Sprintf("\n[approval]\nallowed_signers = %q\n", w.file("signers"))...), 0o600)
 }
 
-// yes says yes to everything that waits, and returns how much that was.
-func (w *world) yes() (n int, err error) {
+// yes says yes to everything that waits, or --no, and returns how much that was.
+func (w *world) yes(flags ...string) (n int, err error) {
 	all, err := w.tasks()
 	if err != nil {
 		return 0, err
@@ -38,7 +38,10 @@ func (w *world) yes() (n int, err error) {
 		if t.Task.State != "awaiting_review" {
 			continue
 		}
-		out, err := w.pulse("", "pulse-approve", "statement", t.Task.ID)
+		out, err := w.pulse("", append([]string{"pulse-approve", "statement", t.Task.ID}, flags...)...)
+		if err == nil && flags == nil {
+			err = os.WriteFile(w.file("screens/"+t.Task.ID), []byte(out), 0o600)
+		}
 		if err != nil {
 			return 0, err
 		}
