@@ -35,12 +35,12 @@ type seat struct {
 }
 
 // seat makes the judge of an ask. It returns nil for a worker whose proposals nobody takes.
-func (sh *shift) seat(claim *queue.Claim) (*seat, error) {
+func (sh *shift) seat(claim *queue.Claim, watch *watched) (*seat, error) {
 	if !sh.c.Bool("proposals") || claim.Identity.Effect() {
 		return nil, nil
 	}
 	limits := &sh.policy.Limits
-	j := &judge.Judge{Policy: sh.policy, World: workspace.World{}, Task: claim.Task.ID, Identity: claim.Who(), Pins: sh.pins}
+	j := &judge.Judge{Policy: sh.policy, World: workspace.World{}, Task: claim.Task.ID, Identity: claim.Who(), Pins: sh.pins, Files: watch.files}
 	j.Last = claim.Task.Continues >= limits.MaxContinues
 	if claim.Task.Continues+claim.Task.Revisions > 0 {
 		j.Kept = record.Value(aside.Kept(seen.Dir(), sh.queue, claim.Task.ID))

@@ -160,6 +160,7 @@ func (sh *shift) reads() (err error) {
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
 	return errors.Join(
+		sh.abandoned(now),
 		sh.inTurns(func(tx *queue.Tx) (bool, error) {
 			return queue.Reap(tx, &sh.policy.Limits, now, sh.runs.Dead)
 		}),
@@ -220,7 +221,8 @@ func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	w, id := sh.worker, claim.Task.ID
 	w.Env = append(w.Env[:len(w.Env):len(w.Env)], "PULSE_TASK="+id)
-	seat, err := sh.seat(claim)
+	watch := sh.watch(claim)
+	seat, err := sh.seat(claim, watch)
 	defer seat.close()
 	w.Env = slices.Concat(w.Env, hold.Env(), seat.env())
 	w.Stdin = append(claim.Given().Line(), '\n')
@@ -237,6 +239,7 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 		end.Cancelled, end.Stopped = false, true
 	}
 	last := sh.ended(&end, seat)
+	watch.end(&last, seat)
 	seat.keep(sh.queue, id, &last)
 	if !end.Cancelled {
 		err = sh.finish(claim, end, last)

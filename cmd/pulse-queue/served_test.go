@@ -17,7 +17,7 @@ import (
 // them, is about a queue in a directory alone. So are some sessions as a whole, mostly because
 // of where they stop.
 var (
-	files    = regexp.MustCompile(`(?m)^.*(\bq/|\$WORK'?/q\b| q |q/\*|--queue|PULSE_FENCE|moved by hand).*$`)
+	flat     = regexp.MustCompile(`(?m)^.*(\bq/|\$WORK'?/q\b| q |q/\*|--queue|PULSE_FENCE|moved by hand).*$`)
 	flatOnly = map[string]string{
 		"absent.txtar": "a queue that is not there", "first-day.txtar": "the first queue", "server-name.txtar": "names",
 		"health.txtar": "of a directory", "snapshot.txtar": "of a directory", "unsafe.txtar": "init", "usage.txtar": "init",
@@ -54,7 +54,7 @@ func upTo(text string) string {
 	if archive < 0 {
 		archive = len(text)
 	}
-	if at := files.FindStringIndex(text[:archive]); at != nil {
+	if at := flat.FindStringIndex(text[:archive]); at != nil {
 		text = text[:at[0]] + text[archive:]
 	}
 	return text

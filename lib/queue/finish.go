@@ -34,6 +34,11 @@ type End struct {
 	Ungated   string        // why nobody knows what its client did without asking; empty: it asked
 	Kept      bool          // its client's session can go on
 	Unasked   bool          // its client had a use that nobody was asked about
+
+	Read  Origin   // where what its tools may have read in the places for files comes from
+	Made  Origin   // and what it wrote, besides: nobody saw what it read
+	Wrote []string // the things that changed there while it ran
+	Lost  []string // those of which nobody knows
 }
 
 // attempt returns what the log says about the end of a worker.
@@ -52,7 +57,7 @@ func FinishCancelled(tx *Tx, c *Claim, end End, now time.Time) error {
 	if err := tx.Log(line); err != nil {
 		return err
 	}
-	if err := c.label(tx, c.heard(&end, now), now); err != nil {
+	if err := c.touched(tx, &end, now); err != nil {
 		return err
 	}
 	return logJudged(tx, c.Task.ID, end.Judged, now)
@@ -92,7 +97,7 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 		tx.Stage(shelf, c.Task.ID, end.Result)
 		line.Result = task.Digest(end.Result)
 	}
-	if err := c.label(tx, c.heard(&end, now), now); err != nil { // what it proposes has them, too
+	if err := c.touched(tx, &end, now); err != nil { // what it proposes has the labels, too
 		return line, err
 	}
 	// A model was told what waits for a person, even if its worker fails later.

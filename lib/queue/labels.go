@@ -91,6 +91,9 @@ func (c *Claim) heard(end *End, now time.Time) (set label.Set) {
 			set = set.Union(c.use(tools.Labels(p, j.Tool, j.Action), j.Tool, j.Action, now))
 		}
 	}
+	for _, u := range end.Read.Labels {
+		set = set.Union(c.use([]label.Label{u.Label}, u.By, "", now))
+	}
 	if end.Unread {
 		set = set.Union(c.unreported(now))
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,7 +56,7 @@ func (p *Fates) Add(l *audit.Line) {
 	case l.Event == audit.Resumed && l.Result != "":
 		p.read[l.Result] = true
 	case l.Event == audit.Labelled:
-		p.labels[l.Task] = p.labels[l.Task].Union(l.Labels)
+		p.labels[l.Task] = l.Labels.Union(p.labels[l.Task]) // of a thing, the last line has all asks
 	}
 	if !l.Moves() || !task.ValidID(l.Task) {
 		return
@@ -179,7 +180,23 @@ func (l *Learning) Step(tx *Tx, now time.Time) (more bool, err error) {
 			return full, err
 		}
 	}
+	if more, err := l.things(tx, now); more || err != nil {
+		return more, err
+	}
 	return false, l.ahead(tx, now)
+}
+
+// things labels what is no task as it was labelled there.
+func (l *Learning) things(tx *Tx, now time.Time) (more bool, err error) {
+	for _, id := range slices.Sorted(maps.Keys(l.Was.labels)) {
+		if l.Was.tasks[id] != nil || l.Is.tasks[id] != nil {
+			continue
+		}
+		if err := Come(tx, []string{id}, originIn(l.Was.labels[id]), now); err != nil || len(tx.commit.Lines) >= maxMoves {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // learn moves a task if the queue that was put aside knew more of it.

@@ -169,7 +169,11 @@ func (p *Past) narrow(v View, s *Stored) error {
 		if err != nil {
 			return err
 		}
-		s.Audience = s.Audience.Intersect(seen(ask))
+		all, err := seen(v, ask)
+		if err != nil {
+			return err
+		}
+		s.Audience = s.Audience.Intersect(all)
 	}
 	return nil
 }

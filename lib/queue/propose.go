@@ -89,8 +89,9 @@ func (v *vetting) begin() error {
 	if err := v.from(); err != nil {
 		return err
 	}
-	v.audience = v.claim.Audience.Intersect(seen(v.root))
-	return nil
+	all, err := seen(v.tx, v.root)
+	v.audience = v.claim.Audience.Intersect(all)
+	return err
 }
 
 // from finds the root, and what is left of its budget.

@@ -21,6 +21,7 @@ import (
 	"pulse/lib/authorize/tools"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/classify/identity"
+	"pulse/lib/shared/audience"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -49,6 +50,10 @@ type Judge struct {
 	Listed   Listed       // what the pinned servers have said of their tools
 	Kept     record.Value // the session of the client that goes on; empty: it begins
 	Last     bool         // it does not go on again
+
+	// Files returns the labels and the audience of what a tool that reads these files gets, or any if
+	// names is nil; nil: that is not known here, and counts for nothing.
+	Files func(tool string, names []string) (label.Set, audience.Audience)
 
 	mu      sync.Mutex
 	labels  label.Set // that uses have given
@@ -161,6 +166,10 @@ func (j *Judge) touch(r *request.Request, d *decision.Decision) {
 			continue
 		}
 		j.labels, _ = j.labels.With(label.Use{Label: l, By: by})
+	}
+	if names, reads := tools.Files(j.Policy, r); reads && j.Files != nil {
+		set, seen := j.Files(by, names)
+		j.labels, j.Identity.Audience = j.labels.Union(set), j.Identity.Audience.Intersect(seen)
 	}
 }
 

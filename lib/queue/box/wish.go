@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"pulse/lib/shared/fault"
@@ -98,3 +99,15 @@ func (w *wish) shows(flag, path string) error {
 }
 
 func decimal(n int) string { return strconv.Itoa(n) }
+
+// Writable returns the directories that a command line which starts a program in a box leaves it to
+// write to; none, if it starts no box.
+func Writable(argv []string) (dirs []string) {
+	at := slices.IndexFunc(argv, func(word string) bool { return filepath.Base(word) == "box" })
+	for rest := argv[at+1:]; at >= 0 && len(rest) > 1 && rest[0] != "--"; rest = rest[2:] {
+		if rest[0] == "--rw" {
+			dirs = append(dirs, rest[1])
+		}
+	}
+	return dirs
+}

@@ -243,6 +243,10 @@ func EffectID(root string, canonical []byte, ordinal int) string {
 	return id("effect", root, string(canonical), strconv.Itoa(ordinal))
 }
 
+// ThingID returns the id under which a queue keeps the labels of what is no task: of a kind, such
+// as a path, and a value.
+func ThingID(kind, value string) string { return id("thing", kind, value) }
+
 // RandomID returns a random id, for a submitted task.
 func RandomID() string {
 	var b [idLength / 2]byte

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"sync"
+	"time"
+
+	"pulse/lib/authorize/tools"
+	"pulse/lib/queue"
+	"pulse/lib/queue/box"
+	"pulse/lib/queue/files"
+	"pulse/lib/shared/audience"
+	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/task"
+)
+
+// watched is what one worker does with files: what it may read, as its judge asks, and what changed
+// while it ran.
+type watched struct {
+	sh     *shift
+	id     string
+	places files.Places
+	before *files.Look
+	made   queue.Origin // of what an ask's worker writes, besides, unless its client asks its hook what it may read
+
+	mu    sync.Mutex
+	read  queue.Origin
+	ended bool // the queue is not the judge's to ask any more
+}
+
+// places returns where workers may write files: the workspace, and what a box leaves to them.
+func (sh *shift) places() files.Places {
+	return files.Of(append([]string{sh.policy.Exec.Workspace}, box.Writable(sh.worker.Argv)...)...)
+}
+
+// watch begins to watch the worker of a claim. An effect reads what its request names.
+func (sh *shift) watch(claim *queue.Claim) *watched {
+	w := &watched{sh: sh, id: claim.Task.ID, places: sh.places()}
+	if !claim.Identity.Effect() {
+		w.made, _ = w.origin(nil)
+	} else if claim.Request != nil {
+		if names, reads := tools.Files(sh.policy, claim.Request); reads {
+			w.files(tools.Of(claim.Request), names)
+		}
+	}
+	w.before = w.places.Look()
+	return w
+}
+
+// files returns what a tool that reads these files gets, and notes it.
+func (w *watched) files(tool string, names []string) (label.Set, audience.Audience) {
+	if len(w.places) == 0 {
+		return nil, audience.Anyone
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o, seen := w.origin(names)
+	if o.None() {
+		return nil, audience.Anyone
+	}
+	by := tool
+	if len(o.Roots) > 0 {
+		by += " of " + o.Roots[0]
+	}
+	for i := range o.Labels {
+		o.Labels[i].By = by
+	}
+	w.read = w.read.Union(o)
+	return o.Labels, seen
+}
+
+// origin returns where files come from, and who has seen that; what can't be found out is unknown. What
+// changed since another worker began that still runs may be that one's.
+func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience) {
+	if w.ended {
+		return queue.Unknown(), seen
+	}
+	r := w.places.Read(names)
+	err := w.sh.store.View(func(v queue.View) error {
+		first, err := firstStart(v, func(id string) bool { return id != w.id })
+		if err != nil {
+			return err
+		}
+		if o, err = queue.OriginOf(v, r.Things); err != nil {
+			return err
+		}
+		if r.Lost || !first.IsZero() && !files.Before(r.Newest, first) {
+			o = o.Union(queue.Unknown())
+		}
+		seen, err = o.Audience(v)
+		return err
+	})
+	if err != nil {
+		return queue.Unknown(), audience.Audience{}
+	}
+	return o, seen
+}
+
+// firstStart returns when the first of some running tasks was started; zero if there is none.
+func firstStart(v queue.View, of func(id string) bool) (first time.Time, err error) {
+	err = v.Open(task.Running, func(e queue.Entry) (bool, error) {
+		if of(e.ID) && (first.IsZero() || e.Since.Before(first)) {
+			first = e.Since
+		}
+		return true, nil
+	})
+	return first, err
+}
+
+// end notes what the worker leaves. One that died may have read anything.
+func (w *watched) end(last *queue.End, seat *seat) {
+	if last.Unread {
+		w.files(queue.Unreported, nil)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if last.Read = w.read; seat == nil || !seat.judge.Result().Greeted {
+		last.Made = w.made
+	}
+	last.Wrote, last.Lost = w.before.Changed(w.places.Look())
+	if n := len(last.Lost); n > 0 {
+		cmdline.Note(w.sh.c, "task %s: in %d places nobody knows which files its worker wrote; they have all labels", w.id, n)
+	}
+}
+
+// abandoned notes what changed since workers began that died: nobody knows where it comes from.
+func (sh *shift) abandoned(now time.Time) error {
+	places := sh.places()
+	if len(places) == 0 {
+		return nil
+	}
+	first, err := queue.Read(sh.store, func(v queue.View) (time.Time, error) { return firstStart(v, sh.runs.Dead) })
+	if err != nil || first.IsZero() {
+		return err
+	}
+	things := places.Look().Since(first)
+	return queue.Update(sh.todo, func(tx *queue.Tx) error { return queue.Come(tx, things, queue.Unknown(), now) })
+}

@@ -1,0 +1,275 @@
+// Package files looks at the places where workers may write files: what changed in them while a
+// worker ran, and what a worker that reads there may get. It says so in ids of things, under which
+// a queue keeps what it knows of them: one of the path, and one of the content.
+//
+// Invariant: what can't be looked at, for whatever reason, is reported as unknown. Nothing is
+// followed out of a place, and no file is changed. Caveat: of a file of more than 1 MiB the
+// beginning and the length are its content.
+package files
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pulse/lib/shared/task"
+)
+
+// The bounds of one look.
+const (
+	maxFiles = 200_000 // that are compared
+	maxNamed = 256     // changed files that are named one by one
+	maxRead  = 20_000  // files that a use may read
+	maxBytes = 256 << 20
+	maxFile  = 1 << 20 // bytes of one file
+	maxTime  = 10 * time.Second
+)
+
+// Places are directories, without links on the way to them, none within another.
+type Places []string
+
+// Of returns the places that directories are. What does not exist is none.
+func Of(dirs ...string) (p Places) {
+	for _, dir := range dirs {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
+		if dir == "" || errors.Is(err, fs.ErrNotExist) || p.of(real) != "" {
+			continue
+		}
+		if err != nil { // it is looked at all the same, and can't be
+			real = dir
+		}
+		p = append(slices.DeleteFunc(p, func(have string) bool { return within(real, have) }), real)
+	}
+	return p
+}
+
+// within reports whether a path is dir or below it.
+func within(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// of returns the place that a path is in, or the empty string.
+func (p Places) of(path string) string {
+	for _, dir := range p {
+		if within(dir, path) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Path returns the id of a path.
+func Path(path string) string { return task.ThingID("path", path) }
+
+// content returns the id of what a file holds, and how much of it was read; empty if it holds nothing.
+func content(path string) (id string, n int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrInvalid
+	}
+	h := sha256.New()
+	if err == nil {
+		n, err = io.Copy(h, io.LimitReader(f, maxFile))
+	}
+	if n == 0 || err != nil {
+		return "", n, err
+	}
+	return task.ThingID("content", fmt.Sprintf("%d %x", info.Size(), h.Sum(nil))), n, nil
+}
+
+// state is what tells that a file changed. Nobody can put back the time of a change.
+type state syscall.Stat_t
+
+func (s *state) changed() time.Time { return time.Unix(s.Ctim.Unix()) }
+
+func (s *state) is(kind uint32) bool { return s.Mode&syscall.S_IFMT == kind }
+
+// slack is how far the clocks of a queue and of a file system may be apart.
+const slack = time.Minute
+
+// Before reports whether a file that changed then did so before a time of the queue. If that is
+// still to come, a clock went back, and nothing counts as before it.
+func Before(changed, t time.Time) bool {
+	return changed.Before(t.Add(-slack)) && t.Before(time.Now().Add(slack))
+}
+
+var errBound = errors.New("files: it is beyond a bound")
+
+// walk calls fn for what lies at a path and below it, and returns where that can't be looked at.
+// Once fn returns errBound, it calls fn no more.
+func walk(path string, fn func(path string, s state) error) (lost []string) {
+	end := time.Now().Add(maxTime)
+	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			s := state(*info.Sys().(*syscall.Stat_t))
+			s.Atim, s.Blocks = syscall.Timespec{}, 0 // these change without a change
+			err = fn(at, s)
+		}
+		switch {
+		case errors.Is(err, errBound) || time.Now().After(end):
+			return errBound
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+			return nil
+		}
+		if lost = append(lost, at); d != nil && d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		lost = append(lost, path)
+	}
+	return lost
+}
+
+// Look is what lay in places at one moment.
+type Look struct {
+	at   map[string]state
+	lost []string // what could not be looked at
+}
+
+// Look looks at all that lies in the places.
+func (p Places) Look() *Look {
+	l := &Look{at: map[string]state{}}
+	for _, dir := range p {
+		l.lost = append(l.lost, walk(dir, func(path string, s state) error {
+			if l.at[path] = s; len(l.at) > maxFiles {
+				return errBound
+			}
+			return nil
+		})...)
+	}
+	return l
+}
+
+// above returns the directory by which a file that is not named is known: the highest that is new, or
+// its own.
+func (l *Look) above(path string) string {
+	for {
+		dir := filepath.Dir(path)
+		_, was := l.at[dir]
+		_, old := l.at[filepath.Dir(dir)]
+		if was || old || dir == filepath.Dir(dir) {
+			return dir
+		}
+		path = dir
+	}
+}
+
+// Changed returns the things that changed between two looks, and those of which only that is known.
+func (l *Look) Changed(now *Look) (wrote, lost []string) {
+	unknown := slices.Concat(l.lost, now.lost)
+	n := 0
+	for _, path := range slices.Sorted(maps.Keys(now.at)) {
+		s := now.at[path]
+		if was, there := l.at[path]; s.is(syscall.S_IFDIR) || there && was == s {
+			continue
+		}
+		if n++; n > maxNamed {
+			unknown = append(unknown, l.above(path))
+			continue
+		}
+		wrote = append(wrote, Path(path))
+		if !s.is(syscall.S_IFREG) {
+			continue
+		}
+		if id, _, err := content(path); id != "" {
+			wrote = append(wrote, id)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			unknown = append(unknown, path)
+		}
+	}
+	slices.Sort(unknown)
+	for _, path := range slices.Compact(unknown) {
+		lost = append(lost, Path(path))
+	}
+	return wrote, lost
+}
+
+// Since returns the things that changed since a time.
+func (l *Look) Since(t time.Time) []string {
+	was := &Look{at: maps.Clone(l.at)}
+	maps.DeleteFunc(was.at, func(_ string, s state) bool { return !s.is(syscall.S_IFDIR) && !Before(s.changed(), t) })
+	wrote, lost := was.Changed(l)
+	return append(wrote, lost...)
+}
+
+// Reading is what a use may get.
+type Reading struct {
+	Things []string
+	Newest time.Time // when the last file changed
+	Lost   bool      // there may be more: what can't be read, or is beyond the bounds
+
+	files int
+	bytes int64
+}
+
+// Read returns what a use gets that reads these files, or any in the places if names is nil. A name is
+// absolute, or from the first place.
+func (p Places) Read(names []string) *Reading {
+	r := &Reading{}
+	if names == nil {
+		names = p
+	}
+	for _, name := range names {
+		if !filepath.IsAbs(name) && len(p) > 0 {
+			name = filepath.Join(p[0], name)
+		}
+		path, err := filepath.EvalSymlinks(name)
+		top := p.of(path)
+		if errors.Is(err, fs.ErrNotExist) { // nothing lies there
+			continue
+		}
+		if err != nil || top == "" {
+			r.Lost = true
+			continue
+		}
+		for dir := path; dir != top; {
+			dir = filepath.Dir(dir)
+			r.Things = append(r.Things, Path(dir))
+		}
+		if len(walk(path, r.add)) > 0 {
+			r.Lost = true
+		}
+	}
+	return r
+}
+
+func (r *Reading) add(path string, s state) error {
+	if r.files++; r.files > maxRead || r.bytes > maxBytes {
+		return errBound
+	}
+	r.Things = append(r.Things, Path(path))
+	if !s.is(syscall.S_IFREG) {
+		return nil
+	}
+	if s.changed().After(r.Newest) {
+		r.Newest = s.changed()
+	}
+	id, n, err := content(path)
+	if r.bytes += n; id != "" {
+		r.Things = append(r.Things, id)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package files_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulse/lib/queue/files"
+	"pulse/lib/shared/task"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tree is a place with a few files.
+func tree(t testing.TB, list map[string]string) (files.Places, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	for name, text := range list {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return files.Of(dir), dir
+}
+
+func TestOf(t *testing.T) {
+	_, dir := tree(t, map[string]string{"a/b/c": "x"})
+	must(t, os.Symlink("a", filepath.Join(dir, "link")))
+	for _, c := range []struct {
+		dirs []string
+		want string
+	}{
+		{[]string{""}, "[]"},
+		{[]string{dir + "/absent"}, "[]"},
+		{[]string{dir + "/a/b", dir + "/a"}, "[DIR/a]"},
+		{[]string{dir + "/a", dir + "/a/b", dir + "/link/b"}, "[DIR/a]"},
+		{[]string{dir + "/link"}, "[DIR/a]"},
+	} {
+		got := strings.ReplaceAll(fmt.Sprint([]string(files.Of(c.dirs...))), dir, "DIR")
+		if got != c.want {
+			t.Errorf("%q: %s, want %s", c.dirs, got, c.want)
+		}
+	}
+}
+
+// TestChanged: whatever a worker does to a file leaves the path, and the content.
+func TestChanged(t *testing.T) {
+	old := time.Now().Add(-time.Hour)
+	for name, do := range map[string]func(path string) error{
+		"edited": func(p string) error { return os.WriteFile(p, []byte("new"), 0o600) },
+		"same size and time": func(p string) error {
+			return errors.Join(os.WriteFile(p, []byte("tex2"), 0o600), os.Chtimes(p, old, old))
+		},
+		"replaced by the same": func(p string) error {
+			return errors.Join(os.Rename(p, p+".old"), os.WriteFile(p, []byte("text"), 0o600), os.Remove(p+".old"))
+		},
+		"linked":  func(p string) error { return os.Link(p, p+".2") },
+		"renamed": func(p string) error { return errors.Join(os.Rename(p, p+".2"), os.Symlink("file.2", p)) },
+	} {
+		p, dir := tree(t, map[string]string{"file": "text", "beside": "text"})
+		file := filepath.Join(dir, "file")
+		must(t, os.Chtimes(file, old, old))
+		before := p.Look()
+		must(t, do(file))
+		wrote, lost := before.Changed(p.Look())
+		if !slices.Contains(wrote, files.Path(file)) || slices.Contains(wrote, files.Path(dir+"/beside")) || len(lost) > 0 {
+			t.Errorf("%s: %q, %q", name, wrote, lost)
+		}
+		r := p.Read([]string{"file"})
+		if n := common(r.Things, wrote); n < 2 { // by path, and by content
+			t.Errorf("%s: of %q only %d are found", name, wrote, n)
+		}
+	}
+}
+
+func common(a, b []string) (n int) {
+	for _, one := range a {
+		if slices.Contains(b, one) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestUnknown: what can't be looked at is known by what is above it.
+func TestUnknown(t *testing.T) {
+	p, dir := tree(t, map[string]string{"here/file": "x"})
+	before := p.Look()
+	must(t, os.MkdirAll(dir+"/new/deep", 0o700))
+	for i := range 300 {
+		must(t, os.WriteFile(fmt.Sprintf("%s/new/deep/%d", dir, i), []byte{byte(i), 1}, 0o600))
+	}
+	wrote, lost := before.Changed(p.Look())
+	if len(wrote) != 512 || !slices.Equal(lost, []string{files.Path(dir + "/new")}) {
+		t.Errorf("%d, %q", len(wrote), lost)
+	}
+	for i := range 300 {
+		r := p.Read([]string{fmt.Sprintf("new/deep/%d", i)})
+		if !slices.Contains(r.Things, lost[0]) || r.Lost {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root reads everything: that a file which can't be read is unknown is not tried")
+	}
+	must(t, os.Chmod(dir+"/here/file", 0))
+	must(t, os.Chmod(dir+"/new", 0))
+	_, lost = before.Changed(p.Look())
+	for _, path := range []string{"/here/file", "/new"} {
+		if !slices.Contains(lost, files.Path(dir+path)) {
+			t.Errorf("%s: %q", path, lost)
+		}
+	}
+	for _, names := range [][]string{nil, {"here"}, {"here/file"}, {"new/deep/1"}} {
+		if r := p.Read(names); !r.Lost {
+			t.Errorf("%q: %+v", names, r)
+		}
+	}
+	must(t, os.Chmod(dir+"/new", 0o700))
+}
+
+// TestRead: a use gets what its names lead to, and all that lies below.
+func TestRead(t *testing.T) {
+	p, dir := tree(t, map[string]string{"a/one": "1", "a/two": "2", "b": "3", "empty": ""})
+	must(t, os.Symlink("a/one", dir+"/link"))
+	must(t, os.Symlink("/etc/passwd", dir+"/out"))
+	for _, c := range []struct {
+		names []string
+		n     int
+		lost  bool
+	}{
+		{[]string{"a/one"}, 4, false}, {[]string{dir + "/link"}, 4, false}, {[]string{"a"}, 6, false},
+		{[]string{"absent"}, 0, false}, {[]string{"empty"}, 2, false}, {[]string{"b", "b"}, 6, false},
+		{[]string{"out"}, 0, true}, {[]string{"../x/y"}, 0, false}, {[]string{".."}, 0, true}, {nil, 11, false},
+	} {
+		if r := p.Read(c.names); len(r.Things) != c.n || r.Lost != c.lost {
+			t.Errorf("%q: %d, %v", c.names, len(r.Things), r.Lost)
+		}
+	}
+}
+
+// TestSince: what changed since a time is found without a look before it, also if the clock went back.
+func TestSince(t *testing.T) {
+	p, dir := tree(t, map[string]string{"file": "x"})
+	one, now := files.Path(dir+"/file"), time.Now()
+	for d, want := range map[time.Duration]bool{0: true, -time.Hour: true, 2 * time.Hour: true} {
+		if got := slices.Contains(p.Look().Since(now.Add(d)), one); got != want {
+			t.Errorf("%s: %v", d, got)
+		}
+	}
+	for _, c := range []struct {
+		changed, t time.Duration
+		want       bool
+	}{{-2 * time.Minute, 0, true}, {-30 * time.Second, 0, false}, {time.Hour, 0, false}, {-time.Hour, time.Hour, false}} {
+		if got := files.Before(now.Add(c.changed), now.Add(c.t)); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// FuzzRead: whatever a worker calls its files, and whatever name is read, nothing is followed out of
+// the place without being said, and what changed is found again where it is read.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"a", "a/b", "../x", "/etc/passwd", "a\x00b", "", ".", "a//b/", "\xff\n", "-", strings.Repeat("a", 300)} {
+		f.Add(s, s, "text")
+	}
+	f.Fuzz(func(t *testing.T, name, read, text string) {
+		p, dir := tree(t, nil)
+		before := p.Look()
+		path := filepath.Join(dir, filepath.Join("/", name))
+		if os.MkdirAll(filepath.Dir(path), 0o700) != nil || os.WriteFile(path, []byte(text), 0o600) != nil {
+			path = ""
+		}
+		wrote, lost := before.Changed(p.Look())
+		if path == "" {
+			wrote = nil
+		} else if len(lost) > 0 || !slices.Contains(wrote, files.Path(path)) {
+			t.Fatalf("%q: %q, %q", name, wrote, lost)
+		}
+		if r := p.Read(nil); r.Lost || common(wrote, r.Things) != len(wrote) {
+			t.Errorf("%q: %q of %q", name, r.Things, wrote)
+		}
+		r := p.Read([]string{read})
+		for _, id := range r.Things {
+			if !task.ValidID(id) {
+				t.Errorf("%q", id)
+			}
+		}
+		if at := filepath.Join(dir, read); !filepath.IsAbs(read) && at == path && common(wrote, r.Things) != len(wrote) && !r.Lost {
+			t.Errorf("%q: %q of %q", read, r.Things, wrote)
+		}
+	})
+}
