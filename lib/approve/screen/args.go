@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 )
@@ -28,11 +29,18 @@ func args(r *request.Request) string {
 			b.WriteString(" " + strings.ReplaceAll(pretty(v), "\n", "\n  ") + "\n")
 			return nil
 		}
-		text = strings.ReplaceAll(text, "\r\n", "\n")
 		b.WriteString("\n  " + strings.ReplaceAll(text, "\n", "\n  ") + "\n")
 		return nil
 	})
 	return b.String()
+}
+
+// linesOf returns how the lines of args are shown: people read those of a mail, programs all others.
+func linesOf(r *request.Request) func(string) []string {
+	if r.Tool == "" || strings.HasPrefix(r.Tool, "mail.") {
+		return escape.Text
+	}
+	return escape.Exact
 }
 
 // bare reports whether a text alone can be shown as it is. Blanks would not be seen, and a

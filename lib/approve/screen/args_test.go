@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pulse/lib/queue"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
 )
@@ -36,6 +37,36 @@ func TestArgs(t *testing.T) {
 		}
 		if got := strings.TrimRight(strings.Join(lines[1:], "|"), "| "); got != want {
 			t.Errorf("%s:\n%q, want\n%q", text, got, want)
+		}
+	}
+}
+
+// TestArgsOfPrograms: a backslash before a blank or a CR does not go on in the next line, as it
+// does at the end of one.
+func TestArgsOfPrograms(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"path":"a","text":"echo \\\r\nrm x \\ \nls\t\n \n\tb\n"}`: `path:|  a|text:|  echo \\\r|  rm x \\\x20|  ls\t|   |      b|  `,
+		`{"text":"a \r\nb"}`: `a \r|b`,
+		`{"argv":["a "]}`:    `argv: [|    "a "|  ]`,
+	} {
+		for tool, split := range map[string]string{"fs.write": want, "notes.add": want, "mail.send": "", "": ""} {
+			r, err := request.Decode(record.Value(`{"action":"write_local","tool":"` + tool + `","args":` + text + `}`))
+			if tool == "" {
+				r, err = request.Decode(record.Value(`{"action":"write_local","args":` + text + `}`))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, l := range content(&queue.Given{Request: &r}) {
+				if l, is := strings.CutPrefix(l, Gutter); is {
+					got = append(got, l)
+				}
+			}
+			all := strings.Join(got, "|")
+			if split != "" && all != split || split == "" && strings.Contains(all, `\x20`) {
+				t.Errorf("%s of %q:\n%s, want\n%s", text, tool, all, split)
+			}
 		}
 	}
 }

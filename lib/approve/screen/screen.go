@@ -134,7 +134,7 @@ func content(g *queue.Given) []string {
 		if r.Tool != "" {
 			lines = append(lines, exact("tool", r.Tool))
 		}
-		lines = append(lines, Quote("args", args(r))...)
+		lines = append(lines, quote("args", args(r), linesOf(r))...)
 		lines = append(lines, files(r.Files)...)
 		if r.Evidence != "" {
 			lines = append(lines, Quote("also", "evidence: "+pretty(r.Evidence))...)
@@ -238,12 +238,14 @@ func pretty(v record.Value) string {
 }
 
 // Quote returns content after the gutter, under its name, or nothing if it is blank.
-func Quote(name, text string) []string {
+func Quote(name, text string) []string { return quote(name, text, escape.Text) }
+
+func quote(name, text string, split func(string) []string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	lines := []string{name}
-	for _, l := range escape.Text(text) {
+	for _, l := range split(text) {
 		lines = append(lines, Gutter+l)
 	}
 	return lines

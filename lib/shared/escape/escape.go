@@ -49,10 +49,22 @@ func Message(s string) string {
 
 // Text returns s as safe lines, split at LF and CRLF, tabs widened to four blanks.
 func Text(s string) []string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
+	return lines(strings.ReplaceAll(s, "\r\n", "\n"), "")
+}
+
+// Exact is Text for what a program reads: lines end at LF alone, and blanks at the end of a line
+// are seen, because a backslash before either of these means something else than at the end.
+func Exact(s string) []string { return lines(s, " \t") }
+
+// lines returns the lines of s; characters of seen that end one are escaped.
+func lines(s, seen string) []string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	for i, l := range lines {
-		lines[i] = Line(strings.ReplaceAll(l, "\t", "    "))
+		text := strings.TrimRight(l, seen)
+		if text == "" {
+			text = l
+		}
+		lines[i] = Line(strings.ReplaceAll(text, "\t", "    ")) + strings.NewReplacer(" ", `\x20`, "\t", `\t`).Replace(l[len(text):])
 	}
 	return lines
 }

@@ -60,6 +60,10 @@ func TestText(t *testing.T) {
 	if want := `a|b    c|\x1b]0;x\x07|d\re`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	got = strings.Join(Exact("a \\\r\nb\tc \t\n  \nd\\ \n"), "|")
+	if want := `a \\\r|b    c\x20\t|  |d\\\x20`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // TestEveryCharacter: no code point that moves a cursor, reorders or hides text, or is
@@ -104,9 +108,9 @@ func FuzzLine(f *testing.F) {
 		if m := Message(a); escapetest.Wrong(m) != "" || strings.Contains(m, "\n") || Message(m) != m {
 			t.Fatalf("Message(%q) = %q", a, m)
 		}
-		for _, l := range Text(a) {
+		for _, l := range append(Text(a), Exact(a)...) {
 			if why := escapetest.Wrong(l); why != "" || strings.Contains(l, "\n") {
-				t.Fatalf("Text(%q) = %q: %s", a, l, why)
+				t.Fatalf("%q has the line %q: %s", a, l, why)
 			}
 		}
 	})
