@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -144,7 +145,7 @@ func TestBoxBeginsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := cmdlinetest.Ordinary(exec.Command("pulse-queue", "boxed-once", "3", e.workspace+"/link", "true"))
+	cmd := cmdlinetest.Ordinary(exec.Command("pulse-queue", "boxed-once", "3", e.workspace, identity(t, e.workspace), e.workspace+"/link", "true"))
 	cmd.Dir, cmd.ExtraFiles, cmd.Env = e.workspace+"/link", []*os.File{w}, []string{"PATH=" + os.Getenv("PATH"), "PWD=" + e.workspace + "/link"}
 	got := start(t, cmd)
 	w.Close()
@@ -152,6 +153,39 @@ func TestBoxBeginsElsewhere(t *testing.T) {
 		t.Errorf("%+v", got)
 	} else if n, _ := r.Read(b); n != 0 {
 		t.Error("it says that it begins")
+	}
+}
+
+// identity returns what tells a directory from every other one.
+func identity(t *testing.T, dir string) string {
+	t.Helper()
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+}
+
+// The box shows the workspace that was checked, or the program does not begin: an account that may
+// rename it could put a link to any directory in its place meanwhile.
+func TestBoxOfAnotherWorkspace(t *testing.T) {
+	e := newEffects(t)
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip("no bwrap: a workspace that is swapped was not tried")
+	}
+	put(t, e.dir+"/swap/bwrap", "#!/bin/sh\ncase $* in *boxed-once*) mv "+e.workspace+" "+e.dir+"/moved && ln -s outside "+e.workspace+";; esac\nexec "+bwrap+" \"$@\"\n", 0o755)
+	cmdlinetest.Own(t, e.dir)
+	e.env = []string{"PATH=" + e.dir + "/swap:" + os.Getenv("PATH")}
+	got := e.program(t, e.workspace, "touch", "ran")
+	if got.exit != 69 || !strings.Contains(got.err, "is not the workspace any more") {
+		t.Errorf("%+v", got)
+	}
+	if _, err := os.Lstat(e.dir + "/outside/ran"); err == nil {
+		t.Error("it ran in another directory")
+	}
+	if _, err := os.Lstat(e.dir + "/moved"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,13 +54,18 @@ func (d *Desk) Correct(shown *queue.Stored) (*queue.Stored, error) {
 
 // correction returns the effect that a person makes of another one in an editor.
 func (d *Desk) correction(shown *queue.Stored) (*queue.Stored, error) {
-	text, err := edit(d.Context(), proposal.Form(shown.Request))
+	form := proposal.Form(shown.Request)
+	text, err := edit(d.Context(), form)
 	if err != nil {
 		return nil, Unanswered(err)
 	}
 	p, err := proposal.Correct(shown.Request, text)
 	if err != nil {
 		return nil, fault.Refusedf("", "%w", err)
+	}
+	if !bytes.Equal(text, form) { // what a yes is bound to besides its words is found anew, as for a proposal
+		p.Args = workspace.Bound(d.Policy, p.Tool, p.Action, p.Args)
+		p = proposal.Complete([]proposal.Proposal{p}, d.Policy)[0]
 	}
 	run := &queue.Run{Policy: d.Policy, World: workspace.World{}}
 	as, err := run.Correction(shown, &p, time.Now().Truncate(time.Second))

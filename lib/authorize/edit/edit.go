@@ -9,11 +9,11 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 
 	"pulse/lib/shared/record"
 )
@@ -28,6 +28,7 @@ const MaxFile = 16 << 20
 type File struct {
 	Data   []byte
 	Absent bool
+	Place  string // tells it from every other file, however a path spells it; empty: not known
 }
 
 // Digest returns "sha256:" and the digest of the content, or Absent.
@@ -65,11 +66,12 @@ func Of(args record.Value, read func(path string) (File, error)) ([]Change, erro
 		return nil, err
 	}
 	var list []Change
+	met := places{}
 	for _, p := range w.paths {
-		if slices.ContainsFunc(list, func(c Change) bool { return c.Path == p }) {
-			return nil, fmt.Errorf("%w: it has %q twice", ErrUnknown, p)
-		}
 		was, err := read(p)
+		if err == nil {
+			err = met.add(p, &was)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -83,6 +85,19 @@ func Of(args record.Value, read func(path string) (File, error)) ([]Change, erro
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// places are those of the files of a request.
+type places map[string]bool
+
+// add fails if a path leads to one of them.
+func (m places) add(path string, f *File) error {
+	at := cmp.Or(f.Place, path)
+	if m[at] {
+		return fmt.Errorf("%w: it has %q twice", ErrUnknown, path)
+	}
+	m[at] = true
+	return nil
 }
 
 // wish is a request that was read.

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"fmt"
-	"slices"
 
 	"pulse/lib/shared/record"
 )
@@ -75,11 +74,12 @@ func (s Seal) Left(args record.Value, read func(path string) (File, error)) (lef
 	if len(w.paths) != len(s.Was) {
 		return nil, fmt.Errorf("%w: it does not say of each file which one was judged", ErrUnknown)
 	}
+	met := places{}
 	for i, p := range w.paths {
-		if slices.Contains(w.paths[:i], p) {
-			return nil, fmt.Errorf("%w: it has %q twice", ErrUnknown, p)
-		}
 		now, err := read(p)
+		if err == nil {
+			err = met.add(p, &now)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -108,7 +108,17 @@ func Read(dir, name string) (f edit.File, err error) {
 		defer p.dir.Close()
 		f, _, err = p.read(p.base)
 	}
+	if err == nil {
+		f.Place, err = p.place()
+	}
 	return f, refused(name, err)
+}
+
+// place tells the name from every other one in any directory.
+func (p *spot) place() (string, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(int(p.dir.Fd()), &st)
+	return fmt.Sprintf("%d:%d/%s", st.Dev, st.Ino, p.base), err
 }
 
 // ErrUnsure means that files have changed their places, and not all that follows was done.
@@ -252,21 +262,21 @@ func (p *spot) sync() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Directory returns nil if name is a directory of the workspace dir, by a name without symbolic
-// links, and is what its path says.
-func Directory(dir, name string) error {
+// Directory fails unless name is a directory of the workspace dir, by a name without symbolic
+// links, and is what its path says. It returns which directory the workspace is.
+func Directory(dir, name string) (is fs.FileInfo, err error) {
 	root, rel, err := rooted(dir, name)
 	if err != nil {
-		return refused(name, err)
+		return nil, refused(name, err)
 	}
 	defer root.Close()
 	d, err := openBeneath(root, rel, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return refused(name, err)
+		return nil, refused(name, err)
 	}
 	defer d.Close()
 	if real, err := pathOf(d); err != nil || !filepath.IsAbs(name) || real != path.Clean(name) {
-		return refused(name, errors.Join(errOutside, err))
+		return nil, refused(name, errors.Join(errOutside, err))
 	}
-	return nil
+	return root.Stat()
 }

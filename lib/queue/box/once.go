@@ -2,7 +2,9 @@ package box
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +20,10 @@ const InsideOnce = "boxed-once"
 
 // Once is a program that is started once, in a box.
 type Once struct {
-	Dir            string   // where it begins, without links
-	RW, RO, Env    []string // as the flags of pulse-queue box
+	Dir            string      // where it begins, without links
+	In             string      // the directory beneath which that is
+	Is             fs.FileInfo // and which one that has to be, in the box
+	RW, RO, Env    []string    // as the flags of pulse-queue box
 	Stdout, Stderr io.Writer
 
 	cmd *exec.Cmd
@@ -88,7 +92,7 @@ func (o *Once) begin(w *wish) error {
 	defer runtime.UnlockOSThread()
 	if err = ownKeys(); err == nil {
 		const filterFD, tellFD = 3, 4 // of ExtraFiles
-		inside := append([]string{self, InsideOnce, decimal(tellFD), w.dir}, w.cmd...)
+		inside := append([]string{self, InsideOnce, decimal(tellFD), o.In, identity(o.Is), w.dir}, w.cmd...)
 		o.cmd = exec.Command(bwrap, w.arguments(self, filterFD, inside)...)
 		o.cmd.Env = append(w.environment(), path)
 		o.cmd.ExtraFiles = []*os.File{filter, tell}
@@ -121,23 +125,36 @@ func (o *Once) End() (status int, err error) {
 // Kill ends the box, with all that is in it.
 func (o *Once) Kill() { _ = o.cmd.Process.Kill() }
 
-// BecomeOnce is Become for InsideOnce. The arguments are the descriptor, the directory in which
-// this process has to be, and those of the program, which no shell reads.
+// BecomeOnce is Become for InsideOnce. The arguments are the descriptor, a directory and which one
+// that has to be, the one in which this process has to be, and those of the program, which no
+// shell reads.
 func BecomeOnce(args []string) (status int, err error) {
-	if len(args) < 3 || len(args[0]) != 1 {
+	if len(args) < 5 || len(args[0]) != 1 {
 		return 0, fault.Usagef("pulse-queue carry --help", "%s is started by pulse-queue carry", InsideOnce)
 	}
-	if here, err := syscallGetwd(); err != nil || here != args[1] {
-		return 0, fault.Usagef("", "%s is not the directory that was shown: %w", args[1], errors.Join(errElsewhere, err))
+	if is, err := os.Stat(args[1]); err != nil || identity(is) != args[2] {
+		return 0, fault.Usagef("", "%s is not the workspace any more: %w", args[1], errors.Join(errElsewhere, err))
+	}
+	if here, err := syscallGetwd(); err != nil || here != args[3] {
+		return 0, fault.Usagef("", "%s is not the directory that was shown: %w", args[3], errors.Join(errElsewhere, err))
 	}
 	tell := os.NewFile(uintptr(args[0][0]-'0'), "begun")
-	return become(args[2:], func(word string) error {
+	return become(args[4:], func(word string) error {
 		if word == "" {
 			return tell.Close()
 		}
 		_, err := tell.WriteString(word)
 		return err
 	})
+}
+
+// identity tells a directory from every other one, also through a bind mount of it.
+func identity(is fs.FileInfo) string {
+	st, ok := is.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
 var errElsewhere = errors.New("it is a link, or was moved")

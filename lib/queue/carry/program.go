@@ -29,11 +29,12 @@ func (c *Carrier) program(ctx context.Context, e *effect) ([]byte, error) {
 	if ws == "" {
 		return nil, later(errors.New("the policy names no exec.workspace"))
 	}
-	if err := workspace.Directory(ws, dir); err != nil {
+	is, err := workspace.Directory(ws, dir)
+	if err != nil {
 		return nil, notDone(err)
 	}
 	var out, said head
-	p := box.Once{Dir: dir, RW: append([]string{ws}, c.RW...), RO: c.RO, Env: c.Env, Stdout: &out, Stderr: &said}
+	p := box.Once{Dir: dir, In: ws, Is: is, RW: append([]string{ws}, c.RW...), RO: c.RO, Env: c.Env, Stdout: &out, Stderr: &said}
 	if err := p.Begin(argv); errors.Is(err, box.ErrNotBegun) {
 		return nil, notDonef("the program did not begin: %s", lastLine(said.text()))
 	} else if errors.Is(err, syscall.E2BIG) {
