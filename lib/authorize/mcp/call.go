@@ -17,6 +17,7 @@ import (
 var (
 	ErrNotCalled = errors.New("mcp: the server was not called")
 	ErrChanged   = errors.New("mcp: the definition is not the one that was accepted") // also ErrNotCalled
+	ErrArgs      = errors.New("mcp: no server is given such arguments")               // also ErrNotCalled
 )
 
 // maxResult bounds what a call returns, in bytes.
@@ -99,6 +100,8 @@ func Call(ctx context.Context, pinned *pins.Server, tool string, args record.Val
 	switch {
 	case answer != nil && o.called:
 		return answer, nil
+	case answer != nil: // not the server's
+		return nil, fmt.Errorf("%w: %w: %s", ErrNotCalled, ErrArgs, answer)
 	case !o.called:
 		return nil, fmt.Errorf("%w: %w", ErrNotCalled, errors.Join(err, ctx.Err()))
 	}

@@ -39,7 +39,7 @@ func (c *Carrier) call(ctx context.Context, server *pins.Server, tool string, e 
 	}
 	answer, err := mcp.Call(ctx, server, tool, args, grace, callTime)
 	switch {
-	case errors.Is(err, mcp.ErrChanged):
+	case errors.Is(err, mcp.ErrChanged), errors.Is(err, mcp.ErrArgs):
 		return nil, notDone(err)
 	case errors.Is(err, mcp.ErrNotCalled):
 		return nil, later(err)
