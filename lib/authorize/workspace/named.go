@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/policy"
 )
 
@@ -47,25 +48,47 @@ func holds(dir, program string) bool {
 // that such a program starts, or one in which a path there stands among other text, as for sh -c. The
 // command runs in the directory wd. If there is none, it returns "".
 func Replaceable(dir, wd string, command []string) string {
+	before := ""
 	for i, word := range command {
 		path := word
-		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
-			path = value
+		if option, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
+			before, path = option, value
 		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(wd, path)
 		}
 		switch {
 		case holds(dir, path):
-			if i == 0 || starts(path) {
+			if i == 0 || slices.Contains(startsIn, before) || starts(path) {
 				return word
 			}
-		case dir != "" && (strings.Contains(word, filepath.Clean(dir)+"/") || strings.Contains(word, real(dir)+"/")):
+		case dir != "" && (mentions(word, filepath.Clean(dir)) || mentions(word, real(dir))):
 			return word
 		}
+		before = word
 	}
 	return ""
 }
+
+// startsIn are options of interpreters and their like that are told a directory to run something in, or
+// to take something from.
+var startsIn = []string{"-C", "-I", "--chdir", "--cwd", "--directory", "--prefix", "--project"}
+
+// mentions reports whether a path in dir, or its own, stands somewhere in a word.
+func mentions(word, dir string) bool {
+	for word = slashes().ReplaceAllString(word, "/"); ; {
+		_, rest, found := strings.Cut(word, dir)
+		if !found || rest == "" || strings.IndexByte(inName, rest[0]) < 0 {
+			return found
+		}
+		word = rest
+	}
+}
+
+// slashes matches what is one slash to the kernel, and inName has what goes on with a name.
+var slashes = lazy.Regexp(`/(\.?/)+`)
+
+const inName = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 // starts reports whether a path may be something that an interpreter runs: a file, a directory with
 // one of its own names, or what can't be read, and may be there later.

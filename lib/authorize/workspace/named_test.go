@@ -63,6 +63,13 @@ func TestReplaceable(t *testing.T) {
 		{[]string{"/bin/sh", "-c", "exec " + at("in/file") + " x"}, "exec " + at("in/file") + " x"},
 		{[]string{"/usr/bin/env", "NODE_OPTIONS=-r" + at("in/file"), "node"}, "NODE_OPTIONS=-r" + at("in/file")},
 		{[]string{"/usr/bin/node", "-r" + at("in/file")}, "-r" + at("in/file")},
+		{[]string{"/bin/sh", "-c", "cd " + at("in") + " && ./x"}, "cd " + at("in") + " && ./x"},
+		{[]string{"/bin/sh", "-c", strings.Replace(at("in/file"), "/in/", "//./in//", 1)}, strings.Replace(at("in/file"), "/in/", "//./in//", 1)},
+		{[]string{"/usr/bin/env", "PYTHONPATH=" + at("in"), "python3", "-m", "s"}, "PYTHONPATH=" + at("in")},
+		{[]string{"/usr/bin/perl", "-I" + at("in"), "/opt/s.pl"}, "-I" + at("in")},
+		{[]string{"/usr/bin/uv", "--directory", at("in/notes"), "run", "s.py"}, at("in/notes")},
+		{[]string{"/usr/bin/uv", "--directory=" + at("in/notes"), "run", "s.py"}, "--directory=" + at("in/notes")},
+		{[]string{"/bin/sh", "-c", "exec " + at("in-not") + "/x " + at("in-not")}, ""},
 		{[]string{"/usr/bin/node", at("out")}, ""},
 		{nil, ""},
 	} {
