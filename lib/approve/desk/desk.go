@@ -222,7 +222,12 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 	if err != nil {
 		return err
 	}
-	err = queue.Update(d.Queue, func(tx *queue.Tx) error {
+	return d.put(shown, q, write)
+}
+
+// put is record for an answer that was made, and signed, before.
+func (d *Desk) put(shown *queue.Stored, q Question, write writing) error {
+	err := queue.Update(d.Queue, func(tx *queue.Tx) error {
 		if err := unmoved(tx, shown); err != nil {
 			return err
 		}
@@ -237,8 +242,11 @@ func (d *Desk) record(shown *queue.Stored, q Question) error {
 	return err
 }
 
+// writing records an answer to what was shown.
+type writing func(*queue.Tx, *queue.Stored) error
+
 // write returns what records an answer. A yes is made, and signed, once.
-func (d *Desk) write(shown *queue.Stored, q Question) (func(*queue.Tx, *queue.Stored) error, error) {
+func (d *Desk) write(shown *queue.Stored, q Question) (writing, error) {
 	if !q.Agree && q.Yes == nil {
 		return q.Record, nil
 	}

@@ -132,15 +132,19 @@ func (d *Desk) Together(ids []string, q Question) (done int, err error) {
 	for at := 0; at < len(ids); {
 		var n int
 		var not []string
+		var writes []writing
 		all, lines, err := d.sheets(ids, at, q)
 		if err == nil {
 			err = d.Confirm(lines, several(q.Verb, len(all)))
+		}
+		if err == nil {
+			writes, err = d.writes(all, q)
 		}
 		if err == nil && q.Pages {
 			err = d.unchanged(all)
 		}
 		if err == nil {
-			n, not, err = d.recordAll(all, q)
+			n, not, err = d.recordAll(all, q, writes)
 		}
 		done, left, at = done+n, append(left, not...), at+len(all)
 		if err != nil && done > 0 {
@@ -182,16 +186,32 @@ func (d *Desk) sheets(ids []string, at int, q Question) (all []queue.Stored, lin
 	return all, lines, nil
 }
 
+// writes makes the answers to several tasks, all before one is recorded: each signature may wait for a
+// person's touch.
+func (d *Desk) writes(all []queue.Stored, q Question) (list []writing, err error) {
+	for i := range all {
+		w, err := d.write(&all[i], q)
+		if err == nil {
+			err = d.Context().Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
 // recordAll records an answer to each of several tasks, and returns to how many it did, and
 // those that are not what was shown any more. Each is an update of its own, so that nobody
 // waits for the lock until all are done.
-func (d *Desk) recordAll(all []queue.Stored, q Question) (done int, left []string, err error) {
+func (d *Desk) recordAll(all []queue.Stored, q Question, writes []writing) (done int, left []string, err error) {
 	for i := range all {
 		id := all[i].Task.ID
 		if err := d.Context().Err(); err != nil {
 			return done, left, err
 		}
-		err := d.record(&all[i], q)
+		err := d.put(&all[i], q, writes[i])
 		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
 			left = append(left, id)
