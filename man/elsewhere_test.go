@@ -1,19 +1,19 @@
 package man
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"pulse/lib/fetch/mailbox/dovecottest"
 )
 
 // scripts returns the scripts of a page by name.
@@ -200,80 +200,92 @@ func TestElsewhereUnlooked(t *testing.T) {
 	}
 }
 
-// ntfy is what the recipe uses of an ntfy server: a topic keeps messages of at most 4,096 bytes, without
-// the blanks around them, and a poll returns those after another one.
-type ntfy struct {
-	mu     sync.Mutex
-	topics map[string][]message
+// post is a mail server: mail for the person goes to their mailbox at Dovecot, and mail for the agent to
+// a Maildir.
+type post struct {
+	t      *testing.T
+	person *dovecottest.Server
+	agent  string // new of its Maildir
+	mails  int
+	to     string
 }
 
-type message struct {
-	ID      string `json:"id"`
-	Title   string `json:"title,omitempty"`
-	Message string `json:"message"`
+func (p *post) NewSession(*smtp.Conn) (smtp.Session, error) { return p, nil }
+func (p *post) Mail(string, *smtp.MailOptions) error        { return nil }
+func (p *post) Reset()                                      {}
+func (p *post) Logout() error                               { return nil }
+
+func (p *post) Rcpt(to string, _ *smtp.RcptOptions) error {
+	p.to = to
+	return nil
 }
 
-func (n *ntfy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	topic, poll := strings.CutSuffix(r.URL.Path, "/json")
-	if !poll {
-		b, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPut {
-			http.Error(w, "want a message", http.StatusBadRequest)
-			return
-		}
-		m := message{ID: fmt.Sprintf("m%d", len(n.topics[topic])), Title: r.Header.Get("Title"), Message: strings.TrimSpace(string(b))}
-		if len(b) > 4096 {
-			m.Message = "You received a file: attachment.txt"
-		}
-		n.topics[topic] = append(n.topics[topic], m)
-		return
+func (p *post) Data(r io.Reader) error {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return err
 	}
-	since := r.URL.Query().Get("since")
-	at := slices.IndexFunc(n.topics[topic], func(m message) bool { return m.ID == since }) + 1
-	for _, m := range n.topics[topic][at:] {
-		json.NewEncoder(w).Encode(m)
+	p.mails++
+	name := fmt.Sprintf("%d.test", p.mails)
+	if p.to == "agent@example.com" {
+		return os.WriteFile(filepath.Join(p.agent, name), b, 0o600)
 	}
+	p.person.Deliver(p.t, name, b)
+	return nil
 }
 
-// TestElsewhereByNtfy: an effect is proposed, its statement goes to a telephone by way of ntfy, what
-// that signed comes back, is taken once, and the effect starts. What another one puts on the topics
-// does nothing.
-func TestElsewhereByNtfy(t *testing.T) {
+// TestElsewhereByMail: an effect is proposed, its statement goes to a person by mail, what they sign on
+// another machine comes back by mail, is taken once, and the effect starts. Another mail that says that
+// it is the statement, and one that says that it is an answer, do nothing.
+func TestElsewhereByMail(t *testing.T) {
+	if _, err := exec.LookPath("msmtp"); err != nil {
+		t.Fatal("msmtp is missing: apt-get install msmtp")
+	}
 	dir, _, run := elsewhere(t)
-	server := &ntfy{topics: map[string][]message{}}
-	web := httptest.NewServer(server)
-	t.Cleanup(web.Close)
+	box := dovecottest.Start(t)
+	relay := &post{t: t, person: box, agent: filepath.Join(dir, "answers")}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := smtp.NewServer(relay)
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	put(t, dir, ".msmtprc", fmt.Sprintf("account default\nhost 127.0.0.1\nport %d\nfrom pulse@example.com\n", l.Addr().(*net.TCPAddr).Port))
+	put(t, dir, ".box", dovecottest.Password+"\n")
+	if err := os.Chmod(filepath.Join(dir, ".box"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	sh := func(stdin, script string) string {
 		t.Helper()
-		out, err := run(stdin, "sh", "-c", "export NTFY="+web.URL+"/secret; "+script)
+		out, err := run(stdin, "sh", "-c", "export SSL_CERT_FILE="+box.CA+" BOX=imaps://me@"+box.Addr+"/INBOX; "+script)
 		if err != nil {
 			t.Fatalf("%s: %v: %s", script, err, out)
 		}
 		return out
 	}
-	sh("", "pulse-queue submit --action write_local 'Write to bob@partner.example.'")
-	sh("", `echo '{"action":"external_send","target":"bob@partner.example","args":{"text":"I am late."}}' >wish; pulse-queue run --proposals -- cat wish`)
+	sh("", "rm asked/*; pulse-queue submit --action write_local 'Write to bob@partner.example.'")
+	sh("", `echo '{"action":"external_send","target":"bob@partner.example","args":{"text":"I am late, Zoë."}}' >wish; pulse-queue run --proposals -- cat wish`)
 	asked := time.Now()
 	id := strings.TrimSpace(sh("", `pulse-queue outbox | pulse-authorize | pulse-queue add --notify bin/notify | jq -r 'select(.task.state == "awaiting_review").task.id'`))
-	sh("", "ntfy-ask; echo forged | curl -fsS -H 'Title: "+id+"' -T - $NTFY-other")
-	if out := sh("\n", "ntfy-answer "+id); !strings.Contains(out, "I am late.") {
+	sh("", "mail-ask; [ ! -e asked/"+id+" ]")
+	if out := sh("\n", "mail-answer "+id); !strings.Contains(out, "I am late, Zoë.") {
 		t.Errorf("what was shown: %s", out)
 	}
-	sh("", "sed s/external_send/destructive/ wish | curl -fsS -T - $NTFY-answers")
-	if out := sh("", "ntfy-take; take"); !strings.Contains(out, "yes to task "+id+": approved\n") {
+	put(t, dir, "answers/0", "Subject: "+id+"\n\n"+`{"pulse-approve":1,"task":"`+id+`"}`+"\n")
+	if out := sh("", "take"); !strings.Contains(out, "yes to task "+id+": approved\n") || strings.Count(out, "approved") != 1 {
 		t.Error(out)
 	}
 	sh("", "pulse-queue run --effect external_send -- sh -c 'jq -r .request.args.text >sent'")
 	t.Logf("from the question to the effect: %v", time.Since(asked).Round(time.Millisecond))
-	if sent, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil || string(sent) != "I am late.\n" {
+	if sent, err := os.ReadFile(filepath.Join(dir, "sent")); err != nil || string(sent) != "I am late, Zoë.\n" {
 		t.Errorf("%q, %v", sent, err)
 	}
-	if out := sh("", "ntfy-take; take"); out != "" {
-		t.Errorf("taken again: %s", out)
+	if left, err := os.ReadDir(relay.agent); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
-	if out := sh("", "echo '{}' | curl -fsS -H 'Title: "+id+"' -T - $NTFY-asked; ! ntfy-answer "+id+"; pulse-queue verify"); !strings.Contains(out, "its last line is not a yes to task "+id) {
+	sh("", "printf 'Subject: "+id+"\n\n{}\n' | msmtp me@example.com")
+	if out := sh("\n", "! mail-answer "+id+"; take; pulse-queue verify"); !strings.Contains(out, "its last line is not a yes to task "+id) {
 		t.Error(out)
 	}
 }
