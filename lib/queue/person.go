@@ -75,16 +75,19 @@ func (g *agreement) may(row *policy.ApprovalRow, one *person) bool {
 	return listed && !(row.NotAuthor && g.wrote(one))
 }
 
-// wrote reports whether a person may be the one who asked: they have its address as a name, or
-// what stands before the @ of it, or submitted it under their account.
+// wrote reports whether a person may be the one who asked: they have its address as a name, also
+// without what follows a + in it, or what stands before the @ of it, or submitted it under their account.
 func (g *agreement) wrote(one *person) bool {
-	local, _, _ := strings.Cut(g.author, "@")
+	local, domain, _ := strings.Cut(g.author, "@")
+	plain, _, _ := strings.Cut(local, "+")
 	uid, submitted := strings.CutPrefix(g.author, "uid:")
 	account := approval.Holder("uid " + uid)
-	if one.holder != "" && (submitted && one.holder == account || g.holder(local) == one.holder) {
+	if one.holder != "" && (submitted && one.holder == account || g.holder(local) == one.holder || g.holder(plain) == one.holder) {
 		return true
 	}
+	names := []string{g.author, local, plain, plain + "@" + domain}
 	return slices.ContainsFunc(append(slices.Clip(one.keys), one.name), func(name string) bool {
-		return address.Equal(name, g.author) || address.Equal(name, local) || submitted && g.holder(name) == account
+		same := func(of string) bool { return address.Equal(name, of) }
+		return slices.ContainsFunc(names, same) || submitted && g.holder(name) == account
 	})
 }

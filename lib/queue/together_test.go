@@ -46,11 +46,17 @@ type gate struct {
 }
 
 func newGate(t *testing.T, require string, count int, rows ...policy.ApprovalRow) *gate {
+	t.Helper()
+	return gateOf(t, "ann@example.com", require, count, rows...)
+}
+
+func gateOf(t *testing.T, author, require string, count int, rows ...policy.ApprovalRow) *gate {
+	t.Helper()
 	s := outward(stored(1, task.Awaiting, time.Hour, time.Hour))
-	s.Identity.Sender, s.Identity.Trust, s.Decision.Count = "ann@example.com", terms.OwnerVerifiedEmail, count
+	s.Identity.Sender, s.Identity.Trust, s.Decision.Count = author, terms.OwnerVerifiedEmail, count
 	s.Task.Reason = string(decision.EffectPerson)
 	p := policy.Default()
-	p.Owners, p.Approval.Require, p.Approval.Rows = []string{"ann@example.com"}, require, rows
+	p.Owners, p.Approval.Require, p.Approval.Rows = []string{author}, require, rows
 	known := func(h approval.Holder) error {
 		if h == "uid 3" {
 			return errors.New("it is not an approver")
@@ -137,6 +143,20 @@ func TestTogether(t *testing.T) {
 		claim, err := g.next(g.run)
 		if err != nil || (claim != nil) != c.starts {
 			t.Errorf("%s: started %t, %v", name, claim != nil, err)
+		}
+	}
+}
+
+// TestAuthorWithTag: what follows a + in an address makes no other author.
+func TestAuthorWithTag(t *testing.T) {
+	for require, who := range map[string][]string{"user": {"ann"}, "signature": {"ann's@ann", "ann's other@ann@example.com"}} {
+		for _, who := range who {
+			for _, author := range []string{"ann@example.com", "ann+agent@example.com", "Ann+x+y@example.com"} {
+				g := gateOf(t, author, require, 0, policy.ApprovalRow{Count: 1, NotAuthor: true})
+				if _, err := g.agree(who); !errors.Is(err, queue.ErrNotGood) {
+					t.Errorf("%s, of what %s wants: %v", who, author, err)
+				}
+			}
 		}
 	}
 }
