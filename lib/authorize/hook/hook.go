@@ -27,13 +27,10 @@ const (
 	MCP        Client = "mcp"
 )
 
-// Clients lists the clients that have a hook.
-var Clients = []Client{ClaudeCode, Codex, Gemini}
-
 // versions has the beginning of each version whose hooks were tried.
 var versions = map[Client]string{ClaudeCode: "2.", Codex: "0.", Gemini: "0."}
 
-// Valid reports whether c is one of Clients.
+// Valid reports whether c is a client that has a hook.
 func (c Client) Valid() bool { return versions[c] != "" }
 
 // Knows reports whether version, as a client tells it, is of a major version whose hooks

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
 )
 
@@ -17,7 +18,7 @@ var own = []string{"agent", "calendar", "draft", "exec", "fs", "mail", "mcp", "t
 // name: an upper-case letter of theirs is a colon and the letter in lower case, and a
 // character that no name of a policy has is its number in hexadecimal between two colons.
 func Tool(server, tool string) string {
-	server = strings.ReplaceAll(spelt(asciiLower(server)), ".", ":2e:")
+	server = strings.ReplaceAll(spelt(address.Fold(server)), ".", ":2e:")
 	name := server + "." + spelt(tool)
 	for _, o := range own {
 		if server == o {
@@ -44,22 +45,13 @@ func spelt(name string) string {
 	return b.String()
 }
 
-func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}
-
 // tool returns the name of a tool that stands in no table: one of an MCP server, or one of
 // the client's own. If that name is one of pulse's, or could be a server's, it is agent.NAME.
 func (u *Use) tool() string {
 	if server, tool, ok := u.OfServer(); ok {
 		return Tool(server, tool)
 	}
-	name := spelt(asciiLower(u.Name))
+	name := spelt(address.Fold(u.Name))
 	if strings.Contains(name, ".") || tools.BuiltIn(name) || !policy.ToolName(name) {
 		return "agent." + name
 	}

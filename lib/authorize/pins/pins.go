@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/record"
 )
@@ -49,12 +50,7 @@ var (
 // ServerName returns the name of a server as pins and policies have it. Clients join the
 // names of server and tool with two underscores, so no server has them.
 func ServerName(name string) (lower string, ok bool) {
-	lower = strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, name)
+	lower = address.Fold(name)
 	return lower, serverName().MatchString(lower) && !strings.Contains(lower, "__")
 }
 

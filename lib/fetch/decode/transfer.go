@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"io"
+
+	"pulse/lib/shared/encodedword"
 )
 
 // Reader reads what a part holds.
@@ -151,8 +153,8 @@ func (r *quotedReader) fill() {
 func (r *quotedReader) unescape(dst, line []byte) []byte {
 	for i := 0; i < len(line); i++ {
 		if line[i] == '=' {
-			if i+2 < len(line) && Unhex(line[i+1]) < 16 && Unhex(line[i+2]) < 16 {
-				dst = append(dst, Unhex(line[i+1])<<4|Unhex(line[i+2]))
+			if i+2 < len(line) && encodedword.Unhex(line[i+1]) < 16 && encodedword.Unhex(line[i+2]) < 16 {
+				dst = append(dst, encodedword.Unhex(line[i+1])<<4|encodedword.Unhex(line[i+2]))
 				i += 2
 				continue
 			}
@@ -161,17 +163,4 @@ func (r *quotedReader) unescape(dst, line []byte) []byte {
 		dst = append(dst, line[i])
 	}
 	return dst
-}
-
-// Unhex returns the value of a hexadecimal digit, 16 for any other byte.
-func Unhex(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 16
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/fault"
 )
 
@@ -28,7 +29,7 @@ func ParseAddress(s string) (Address, error) {
 		return Address{}, err
 	}
 	a := Address{
-		User: u.User.Username(), Host: lowerHost(u.Hostname()), Port: u.Port(),
+		User: u.User.Username(), Host: address.Fold(u.Hostname()), Port: u.Port(),
 		Mailbox: strings.TrimPrefix(u.Path, "/"), TLS: u.Scheme == "imaps",
 	}
 	if a.Port == "" {
@@ -90,15 +91,4 @@ func (a Address) Loopback() error {
 		return nil
 	}
 	return fmt.Errorf("%s is not this machine", a.Host)
-}
-
-// lowerHost returns s with the capital letters of ASCII in lower case.
-func lowerHost(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c - 'A' + 'a'
-		}
-	}
-	return string(b)
 }

@@ -3,7 +3,7 @@ package message
 import (
 	"strings"
 
-	"pulse/lib/fetch/decode"
+	"pulse/lib/shared/encodedword"
 )
 
 // plainCSS returns css in lower case, without anything that only looks like structure (CSS
@@ -103,8 +103,8 @@ func nameByte(c byte) bool {
 // character (CSS Syntax §4.3.7). A character that a name may not have becomes an
 // underscore, because an escape is never structure.
 func cssEscape(s string) (r rune, n int) {
-	for n < len(s) && n < 6 && decode.Unhex(s[n]) < 16 {
-		r = r<<4 | rune(decode.Unhex(s[n]))
+	for n < len(s) && n < 6 && encodedword.Unhex(s[n]) < 16 {
+		r = r<<4 | rune(encodedword.Unhex(s[n]))
 		n++
 	}
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pulse/lib/fetch/decode"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/encodedword"
 	"pulse/lib/shared/envelope"
 )
 
@@ -267,8 +267,8 @@ func unpercent(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c == '%' && i+2 < len(s) && decode.Unhex(s[i+1]) < 16 && decode.Unhex(s[i+2]) < 16 {
-			c = decode.Unhex(s[i+1])<<4 | decode.Unhex(s[i+2])
+		if c == '%' && i+2 < len(s) && encodedword.Unhex(s[i+1]) < 16 && encodedword.Unhex(s[i+2]) < 16 {
+			c = encodedword.Unhex(s[i+1])<<4 | encodedword.Unhex(s[i+2])
 			i += 2
 		}
 		b = append(b, c)

@@ -15,6 +15,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+
+	"pulse/lib/shared/address"
 )
 
 // The bounds of a request.
@@ -119,7 +121,7 @@ func (r *Request) fields(head []byte) {
 		}
 		name, value, found := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
-		name = lower(name)
+		name = address.Fold(name)
 		switch {
 		case n > maxFields:
 			r.reject("the header has over 200 fields")
@@ -137,7 +139,7 @@ func (r *Request) fields(head []byte) {
 		r.reject("webhook-id is over 256 characters, or has others than letters, digits and -_:+=/")
 	}
 	kind, _, _ := strings.Cut(r.values[fieldType], ";")
-	r.Type = lower(strings.TrimRight(kind, " \t"))
+	r.Type = address.Fold(strings.TrimRight(kind, " \t"))
 }
 
 // requestLine reports whether a line is a request line (RFC 9112 §3).
@@ -171,15 +173,4 @@ func only(s, others string) bool {
 // control reports whether s holds a control character other than a tab.
 func control(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
-}
-
-// lower returns s with the capital letters of ASCII in lower case.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c - 'A' + 'a'
-		}
-	}
-	return string(b)
 }

@@ -77,8 +77,8 @@ func unquoted(s string) []byte {
 		switch {
 		case c == '_':
 			c = ' '
-		case c == '=' && i+2 < len(s) && hex(s[i+1]) < 16 && hex(s[i+2]) < 16:
-			c = hex(s[i+1])<<4 | hex(s[i+2])
+		case c == '=' && i+2 < len(s) && Unhex(s[i+1]) < 16 && Unhex(s[i+2]) < 16:
+			c = Unhex(s[i+1])<<4 | Unhex(s[i+2])
 			i += 2
 		}
 		b = append(b, c)
@@ -86,8 +86,8 @@ func unquoted(s string) []byte {
 	return b
 }
 
-// hex returns the value of a hexadecimal digit, or 16.
-func hex(c byte) byte {
+// Unhex returns the value of a hexadecimal digit, or 16.
+func Unhex(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0'
