@@ -103,21 +103,25 @@ func (t *teller) task(st task.State, id string) error {
 		}
 		t.print(screen.Fact("approved", "by %s (%s), good until %s%s", a.By, a.Level, a.Expires.Format(time.RFC3339), late))
 	}
-	result, err := queue.ResultOf(t.v, id)
-	switch {
-	case errors.Is(err, queue.ErrCorrupt): // the rest of the task is still worth telling
-		t.print(screen.Fact("result", "%v", err))
-	case err != nil:
-		return err
-	}
-	t.print(screen.Quote("result", string(result))...)
-	if err := t.proposed(id); err != nil {
+	if err := errors.Join(t.result(id), t.proposed(id)); err != nil {
 		return err
 	}
 	t.history()
 	t.print(screen.Next(&s, m)...)
 	t.explain(&s)
 	return nil
+}
+
+// result tells what the worker printed. If that can't be read, the rest of the task is still worth
+// telling.
+func (t *teller) result(id string) error {
+	result, err := queue.ResultOf(t.v, id)
+	if errors.Is(err, queue.ErrCorrupt) {
+		t.print(screen.Fact("result", "%v", err))
+		err = nil
+	}
+	t.print(screen.Quote("result", string(result))...)
+	return err
 }
 
 // moment finds out what the next steps depend on.

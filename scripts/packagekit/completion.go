@@ -151,13 +151,6 @@ func (c command) names() (names []string) {
 	return names
 }
 
-func (c command) flagNames() (names []string) {
-	for _, f := range c.flags {
-		names = append(names, "--"+f.name)
-	}
-	return names
-}
-
 // valued returns the flags of a command and its subcommands that take a value, each once.
 func (c command) valued() (flags []flag) {
 	for _, level := range c.levels() {

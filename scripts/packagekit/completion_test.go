@@ -101,6 +101,13 @@ func fakes(t *testing.T) string {
 	return dir
 }
 
+func (c command) flagNames() (names []string) {
+	for _, f := range c.flags {
+		names = append(names, "--"+f.name)
+	}
+	return names
+}
+
 // Every subcommand and every flag of its own is completed by each shell from all its
 // letters but the last.
 func TestCompletions(t *testing.T) {
