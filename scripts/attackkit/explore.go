@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ import (
 // put whatever they know into whatever they make. After each step an oracle looks at what left and
 // at what was let through. The oracle shares no code with the commands.
 //
-// States that mean the same are played on once. Caveats: a worker does at most two things in one
+// States that mean the same are played on once; what has most that is new comes first. Caveats: a worker does at most two things in one
 // life; a person answers everything that waits alike; the outbox is emptied after each run.
 
 // The tasks. What the supplier writes is a stranger's; the last is an answer to what was sent to the
@@ -187,19 +188,21 @@ func carry(w *world, g *given) error {
 
 // node is a state, with the steps that led to it.
 type node struct {
-	path []string
-	kept string // the directory with a copy
-	list []task
+	path  []string
+	kept  string // the directory with a copy
+	list  []task
+	usual int // how little about it is new: what comes first is played on first
 }
 
 // explorer is a search.
 type explorer struct {
 	*world
 	out    io.Writer
-	kept   string   // the directory with the copies
-	mails  []string // of the tasks, the same each time
-	seen   map[[sha256.Size]byte]bool
-	found  map[string][]string // what is wrong, and the shortest steps to it
+	kept   string                    // the directory with the copies
+	mails  []string                  // of the tasks, the same each time
+	seen   map[[sha256.Size]byte]int // by how many steps a state was reached
+	known  map[string]bool           // what tasks were in, each and together
+	found  map[string][]string       // what is wrong, and the shortest steps to it
 	played int
 }
 
@@ -209,7 +212,7 @@ func (k *kit) explorer(out io.Writer) (*explorer, *node, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &explorer{world: w, out: out, kept: w.Dir + ".kept", seen: map[[sha256.Size]byte]bool{}, found: map[string][]string{}}
+	x := &explorer{world: w, out: out, kept: w.Dir + ".kept", seen: map[[sha256.Size]byte]int{}, known: map[string]bool{}, found: map[string][]string{}}
 	if err := errors.Join(w.signs(), w.save(), os.Mkdir(x.kept, 0o700),
 		os.WriteFile(w.file(secretFile), []byte(ofFile), 0o600)); err != nil {
 		return nil, nil, err
@@ -238,23 +241,21 @@ func (k *kit) explore(out io.Writer, depth int, most time.Duration, from ...stri
 			return nil, err
 		}
 	}
-	began, level := time.Now(), []*node{first}
-	for d := 1; d <= depth && len(level) > 0; d++ {
-		var next []*node
-		for i := range level {
-			if time.Since(began) > most {
-				fmt.Fprintf(out, "depth %d: no time for %d of %d states\n", d, len(level)-i, len(level))
-				return x.found, nil
-			}
-			more, err := x.expand(level[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", strings.Join(level[i].path, ", "), err)
-			}
-			next = append(next, more...)
+	began, todo, cut := time.Now(), []*node{first}, 0
+	for len(todo) > 0 {
+		n := slices.MinFunc(todo, func(a, b *node) int { return cmp.Or(a.usual-b.usual, len(a.path)-len(b.path)) })
+		todo = slices.DeleteFunc(todo, func(o *node) bool { return o == n })
+		if time.Since(began) > most {
+			cut++
+			continue
 		}
-		fmt.Fprintf(out, "depth %d: %d steps, %d states, %d new, %.0f s\n", d, x.played, len(x.seen), len(next), time.Since(began).Seconds())
-		level = next
+		next, err := x.expand(n)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(n.path, ", "), err)
+		}
+		todo = append(todo, slices.DeleteFunc(next, func(n *node) bool { return len(n.path) == len(from)+depth })...)
 	}
+	fmt.Fprintf(out, "depth %d: %d steps, %d states, %.0f s; no time for what follows from %d\n", depth, x.played, len(x.seen), time.Since(began).Seconds(), cut)
 	return x.found, nil
 }
 
@@ -394,7 +395,7 @@ func (x *explorer) carries(actions map[string]bool, script string) error {
 // volatile is what differs between states that mean the same.
 var volatile = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|sha256:[0-9a-f]{64}`)
 
-// state reports whether a state is new, by what the queue lists and what lies in the workspace.
+// state reports whether a state is new, or was reached by fewer steps than before, by what the queue lists and what lies in the workspace.
 func (x *explorer) state(n *node) (fresh bool, err error) {
 	out, err := x.pulse("", "pulse-queue", "list", "--all", "--json")
 	if err != nil {
@@ -403,11 +404,33 @@ func (x *explorer) state(n *node) (fresh bool, err error) {
 	if n.list, err = lines[task](out); err != nil {
 		return false, err
 	}
+	n.usual = x.usual(n.list)
 	notes, _ := os.ReadFile(x.file(notesFile))
 	hash := sha256.Sum256([]byte(volatile.ReplaceAllString(out, "") + "\x00" + string(notes)))
-	fresh = !x.seen[hash]
-	x.seen[hash] = true
+	by, known := x.seen[hash]
+	if fresh = !known || len(n.path) < by; fresh {
+		x.seen[hash] = len(n.path)
+	}
 	return fresh, nil
+}
+
+// usual says how little is new about the tasks of a state: 0 if one of them never was in that state
+// with these labels, 1 if they never were together, and else 2.
+func (x *explorer) usual(list []task) int {
+	usual, all := 2, ""
+	note := func(what string, n int) {
+		if !x.known[what] {
+			x.known[what], usual = true, min(usual, n)
+		}
+	}
+	for i := range list {
+		t := &list[i]
+		one := fmt.Sprint(t.Task.Kind, t.Task.State, t.Identity.Sender, t.Request.Tool, t.Identity.Labels, "\n")
+		note(one, 0)
+		all += one
+	}
+	note(all, 1)
+	return usual
 }
 
 // keep copies the world.
@@ -446,7 +469,7 @@ func (x *explorer) judge(path []string) error {
 		}
 		screen, err := os.ReadFile(x.file("screens/" + e.Task))
 		for _, wrong := range e.wrong(string(screen), err == nil) {
-			if x.found[wrong] == nil {
+			if before := x.found[wrong]; before == nil || len(path) < len(before) {
 				x.found[wrong] = path
 				fmt.Fprintf(x.out, "%s: %s\n", wrong, strings.Join(path, ", "))
 			}

@@ -192,7 +192,10 @@ func (w *world) serve(worker string, reader bool) error {
 type task struct {
 	Task     struct{ ID, Kind, State string }
 	Message  struct{ ID string }
-	Identity struct{ Root, Sender, Trust, Reason string }
+	Identity struct {
+		Root, Sender, Trust, Reason string
+		Labels                      []string
+	}
 	Decision struct{ Outcome, Reason string }
 	Request  struct {
 		Action, Tool string
