@@ -1,11 +1,14 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/queue"
+	"pulse/lib/queue/agent"
 	"pulse/lib/queue/box"
 	"pulse/lib/queue/files"
 	"pulse/lib/shared/audience"
@@ -37,7 +40,11 @@ func (sh *shift) places() files.Places {
 func (sh *shift) watch(claim *queue.Claim) *watched {
 	w := &watched{sh: sh, id: claim.Task.ID, places: sh.places()}
 	if !claim.Identity.Effect() {
-		w.made, _ = w.origin(nil)
+		// To read a large workspace takes seconds, and says nothing of a client that asks about each use.
+		// One that turns out not to have said hello may have read anything.
+		if w.made = queue.Unknown(); !slices.ContainsFunc(sh.worker.Argv, hooked) {
+			w.made, _ = w.origin(nil)
+		}
 	} else if claim.Request != nil {
 		if names, reads := tools.Files(sh.policy, claim.Request); reads {
 			w.files(tools.Of(claim.Request), names)
@@ -46,6 +53,9 @@ func (sh *shift) watch(claim *queue.Claim) *watched {
 	w.before = w.places.Look()
 	return w
 }
+
+// hooked reports whether a word of a command line starts a client that asks its hook.
+func hooked(word string) bool { return agent.Hooked(filepath.Base(word)) }
 
 // files returns what a tool that reads these files gets, and notes it.
 func (w *watched) files(tool string, names []string) (label.Set, audience.Audience) {

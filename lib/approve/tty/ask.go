@@ -70,8 +70,8 @@ const maxLine = 8192
 
 // settling is how long a line is left in the terminal's queue. What was typed to a
 // stopped process is there as soon as it continues, while SIGCONT may be handled a little
-// later. It is also the time after which anything else is noticed.
-const settling = 20 * time.Millisecond
+// later, on a machine under load more than 20 ms. It is also the time after which anything else is noticed.
+const settling = 60 * time.Millisecond
 
 // readLine returns the next line, or ErrResumed if the process was stopped since Show
 // began. It reads no more than it returns: the next Ask throws the rest away.

@@ -42,6 +42,9 @@ var clients = map[string]client{
 	"llm":    {"", workLLM, readLLM},
 }
 
+// Hooked reports whether a client has this name that gets nothing before its hook has said hello.
+func Hooked(name string) bool { return clients[name].tools != "" }
+
 // turn is one question to a client.
 type turn struct {
 	name  string
