@@ -494,7 +494,10 @@ func (e *event) wrong(screen string, yes bool) (list []string) {
 		out := e.Action != "write_local" && (len(e.To) == 0 || slices.ContainsFunc(e.To, func(to string) bool {
 			return to != owner && to != agent && !slices.Contains(may, to)
 		}))
-		if !kept || !out || word == own && e.Action == "read_public" { // an ask may be looked up
+		// An ask may be looked up, also by the next one of its conversation: that is told whom a person let
+		// the first one write to.
+		looked := e.Action == "read_public" && (word == own || e.N == 2 && word == explored[1].Canary)
+		if !kept || !out || looked {
 			continue
 		}
 		switch named := strings.Join(reaches.FindAllString(screen, -1), "\n"); {
