@@ -70,11 +70,18 @@ func (p Places) of(path string) string {
 	return ""
 }
 
-// Path returns the id of a path.
+// Path returns the id of a path. That of a directory stands for all in it.
 func Path(path string) string { return task.ThingID("path", path) }
 
+// name returns the id of a directory's name, which a list of what lies beside it has.
+func name(dir string) string { return task.ThingID("name", dir) }
+
 // content returns the id of what a file holds, and how much of it was read; empty if it holds nothing.
+// A link holds the path that it leads to.
 func content(path string) (id string, n int64, err error) {
+	if to, err := os.Readlink(path); err == nil {
+		return task.ThingID("link", to), 0, nil
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return "", 0, err
@@ -183,15 +190,24 @@ func (l *Look) Changed(now *Look) (wrote, lost []string) {
 	n := 0
 	for _, path := range slices.Sorted(maps.Keys(now.at)) {
 		s := now.at[path]
-		if was, there := l.at[path]; s.is(syscall.S_IFDIR) || there && was == s {
+		was, there := l.at[path]
+		dir := s.is(syscall.S_IFDIR)
+		if there && (was == s || dir && was.is(syscall.S_IFDIR)) {
 			continue
 		}
-		if n++; n > maxNamed {
+		switch n++; {
+		case n > maxNamed && dir:
+			unknown = append(unknown, l.above(path+"/."))
+			continue
+		case n > maxNamed:
 			unknown = append(unknown, l.above(path))
+			continue
+		case dir:
+			wrote = append(wrote, name(path))
 			continue
 		}
 		wrote = append(wrote, Path(path))
-		if !s.is(syscall.S_IFREG) {
+		if !s.is(syscall.S_IFREG) && !s.is(syscall.S_IFLNK) {
 			continue
 		}
 		if id, _, err := content(path); id != "" {
@@ -209,8 +225,17 @@ func (l *Look) Changed(now *Look) (wrote, lost []string) {
 
 // Since returns the things that changed since a time.
 func (l *Look) Since(t time.Time) []string {
-	was := &Look{at: maps.Clone(l.at)}
-	maps.DeleteFunc(was.at, func(_ string, s state) bool { return !s.is(syscall.S_IFDIR) && !Before(s.changed(), t) })
+	was := &Look{at: map[string]state{}}
+	for _, path := range slices.Sorted(maps.Keys(l.at)) {
+		s := l.at[path]
+		up, below := l.at[filepath.Dir(path)]
+		_, old := was.at[filepath.Dir(path)]
+		// A directory that was renamed changed, and what it lies in; nothing in it did.
+		changed := !Before(s.changed(), t) && !(s.is(syscall.S_IFDIR) && (!below || Before(up.changed(), t)))
+		if !changed && (old || !below) {
+			was.at[path] = s
+		}
+	}
 	wrote, lost := was.Changed(l)
 	return append(wrote, lost...)
 }
@@ -218,7 +243,7 @@ func (l *Look) Since(t time.Time) []string {
 // Reading is what a use may get.
 type Reading struct {
 	Things []string
-	Newest time.Time // when the last file changed
+	Newest time.Time // when the last of it changed, or a directory that was on the way to it
 	Lost   bool      // there may be more: what can't be read, or is beyond the bounds
 
 	files int
@@ -246,7 +271,9 @@ func (p Places) Read(names []string) *Reading {
 			continue
 		}
 		for dir := path; dir != top; {
-			dir = filepath.Dir(dir)
+			if dir = filepath.Dir(dir); dir != top {
+				r.changed(dir)
+			}
 			r.Things = append(r.Things, Path(dir))
 		}
 		if len(walk(path, r.add)) > 0 {
@@ -256,18 +283,31 @@ func (p Places) Read(names []string) *Reading {
 	return r
 }
 
+// changed notes when a directory changed.
+func (r *Reading) changed(dir string) {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		r.Lost = true
+		return
+	}
+	if s := state(*info.Sys().(*syscall.Stat_t)); s.changed().After(r.Newest) {
+		r.Newest = s.changed()
+	}
+}
+
 func (r *Reading) add(path string, s state) error {
 	if r.files++; r.files > maxRead || r.bytes > maxBytes {
 		return errBound
 	}
 	r.Things = append(r.Things, Path(path))
-	if !s.is(syscall.S_IFREG) {
-		return nil
-	}
 	if s.changed().After(r.Newest) {
 		r.Newest = s.changed()
 	}
-	id, n, err := content(path)
+	if s.is(syscall.S_IFDIR) {
+		r.Things = append(r.Things, name(path))
+		return nil
+	}
+	id, n, err := content(path) // there is none of a pipe or a device: nobody knows what comes out of it
 	if r.bytes += n; id != "" {
 		r.Things = append(r.Things, id)
 	}
