@@ -7,7 +7,6 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/audience"
-	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -130,7 +129,7 @@ func newActs(old, new *policy.Policy) *acts {
 		}
 		a.calls = append(a.calls, some...)
 	}
-	if err == nil && flows(old, new, label.Private) {
+	if err == nil {
 		a.messages, a.within, err = messagesOf(old, new)
 	}
 	a.err = err

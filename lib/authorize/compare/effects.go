@@ -27,13 +27,17 @@ func (s *search) effects() error {
 		return err
 	}
 	targets := targetsOf(s.old, s.new)
+	messages, within, err := messagesOf(s.old, s.new)
+	if err != nil {
+		return err
+	}
 	for i := range people {
 		for _, id := range people[i].labelled(s.old, s.new) {
 			if err := s.asking(&people[i], id, calls, targets); err != nil {
 				return err
 			}
 		}
-		if err := s.within(&people[i]); err != nil {
+		if err := s.within(&people[i], messages, within); err != nil {
 			return err
 		}
 	}

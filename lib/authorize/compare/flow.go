@@ -33,28 +33,27 @@ func (w *whose) labelled(old, new *policy.Policy) []*identity.Identity {
 	return list
 }
 
-// within looks at messages of which everyone they go to has seen what they are made of. Only of
-// these, and only if private counts for the rest, does it matter who is an owner. Whoever else has
-// seen it makes no difference: it matters whether all targets have, and of several targets each
-// shows alone what they show together.
-func (s *search) within(w *whose) error {
-	if !flows(s.old, s.new, label.Private) {
-		return nil
-	}
-	calls, targets, err := messagesOf(s.old, s.new)
+// within looks at messages of which everyone they go to has seen what they are made of. Whoever
+// else has seen it makes no difference: it matters whether all targets have, and of several targets
+// each shows alone what they show together.
+func (s *search) within(w *whose, calls []call, targets [][]string) error {
 	for _, target := range targets {
 		id := w.effect()
 		id.Labels, id.Audience = label.Set{{Label: label.Private}}, audience.Of(target...)
-		if err = s.asking(w, id, calls, [][]string{target}); err != nil {
-			break
+		if err := s.asking(w, id, calls, [][]string{target}); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // messagesOf returns every call that may be a message to its targets and nothing else, and
-// an owner for each way in which the policies judge one as a target.
+// an owner for each way in which the policies judge one as a target. Only of these, and only if private
+// counts for the rest, does it matter who is an owner.
 func messagesOf(old, new *policy.Policy) (calls []call, targets [][]string, err error) {
+	if !flows(old, new, label.Private) {
+		return nil, nil, nil
+	}
 	for _, m := range []call{
 		{actions: []terms.Action{terms.ExternalSend}},
 		{tool: "mail.send", actions: []terms.Action{terms.ExternalSend}},
