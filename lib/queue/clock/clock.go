@@ -107,7 +107,7 @@ func (c *Clock) Of(t time.Time) time.Time {
 }
 
 // Latest returns the time by which a yes must not have expired: that of the clock or, while that
-// is not believed, what the log had Reached if that is later. So a clock that is set back revives
+// is not believed, what the log had reached if that is later. So a clock that is set back revives
 // nothing.
 func (c *Clock) Latest() time.Time {
 	if high := c.Reached(); !c.Confirmed && high.After(c.Now) {
@@ -130,7 +130,7 @@ func (c *Clock) By(given time.Time) time.Time {
 		by = by.Add(given.Sub(c.Of(given)))
 	}
 	if high := c.Reached(); c.Back() && high.After(by) && (ahead || given.Before(c.Began)) {
-		return high // the log had Reached that after it was given
+		return high // the log had reached that after it was given
 	}
 	return by
 }
