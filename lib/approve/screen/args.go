@@ -7,6 +7,7 @@ import (
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
+	"pulse/lib/shared/terms"
 )
 
 // args returns the arguments as a person reads them. A text alone is shown as it is,
@@ -35,9 +36,11 @@ func args(r *request.Request) string {
 	return b.String()
 }
 
-// linesOf returns how the lines of args are shown: people read those of a mail, programs all others.
+// linesOf returns how the lines of args are shown: people read those of a mail, and what is said without
+// a tool, except to do what can't be undone; a program may read all others.
 func linesOf(r *request.Request) func(string) []string {
-	if r.Tool == "" || strings.HasPrefix(r.Tool, "mail.") {
+	acts := r.Action == terms.CodeOrComputer || r.Action == terms.Destructive
+	if r.Tool == "" && !acts || strings.HasPrefix(r.Tool, "mail.") {
 		return escape.Text
 	}
 	return escape.Exact

@@ -41,6 +41,19 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// TestArgsWithoutTool: what a command may be made of is exact, also if the effect names no tool.
+func TestArgsWithoutTool(t *testing.T) {
+	for action, want := range map[string]string{"destructive": `rm \\\x20`, "code_or_computer": `rm \\\x20`, "external_send": `rm \\`} {
+		r, err := request.Decode(record.Value(`{"action":"` + action + `","args":{"text":"rm \\ \nx"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(content(&queue.Given{Request: &r}), "|"); !strings.Contains(got, want) || action == "external_send" && strings.Contains(got, `\x20`) {
+			t.Errorf("%s: %s", action, got)
+		}
+	}
+}
+
 // TestArgsOfPrograms: a backslash before a blank or a CR does not go on in the next line, as it
 // does at the end of one.
 func TestArgsOfPrograms(t *testing.T) {
