@@ -75,19 +75,29 @@ func (g *agreement) may(row *policy.ApprovalRow, one *person) bool {
 	return listed && !(row.NotAuthor && g.wrote(one))
 }
 
-// wrote reports whether a person may be the one who asked: they have its address as a name, also
-// without what follows a + in it, or what stands before the @ of it, or submitted it under their account.
+// wrote reports whether a person may be the one who asked: they have its address as a name, or what
+// stands before the @ of it, both without what follows a +, or submitted it under their account.
 func (g *agreement) wrote(one *person) bool {
-	local, domain, _ := strings.Cut(g.author, "@")
-	plain, _, _ := strings.Cut(local, "+")
+	local, _, _ := strings.Cut(g.author, "@")
+	author := untagged(g.author)
+	plain, _, _ := strings.Cut(author, "@")
 	uid, submitted := strings.CutPrefix(g.author, "uid:")
 	account := approval.Holder("uid " + uid)
 	if one.holder != "" && (submitted && one.holder == account || g.holder(local) == one.holder || g.holder(plain) == one.holder) {
 		return true
 	}
-	names := []string{g.author, local, plain, plain + "@" + domain}
 	return slices.ContainsFunc(append(slices.Clip(one.keys), one.name), func(name string) bool {
-		same := func(of string) bool { return address.Equal(name, of) }
-		return slices.ContainsFunc(names, same) || submitted && g.holder(name) == account
+		bare := untagged(name)
+		return address.Equal(bare, author) || address.Equal(bare, plain) || submitted && g.holder(name) == account
 	})
+}
+
+// untagged returns an address, or what stands before the @ of one, without a + and what follows it.
+func untagged(name string) string {
+	local, domain, at := strings.Cut(name, "@")
+	local, _, _ = strings.Cut(local, "+")
+	if at {
+		return local + "@" + domain
+	}
+	return local
 }

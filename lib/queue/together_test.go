@@ -147,6 +147,18 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestAuthorByTaggedKey: nor does it in the name of a key.
+func TestAuthorByTaggedKey(t *testing.T) {
+	signatures["ann's tagged"] = []string{"ann+phone@example.com"}
+	defer delete(signatures, "ann's tagged")
+	for author, refused := range map[string]bool{"ann@example.com": true, "ann+agent@example.com": true, "bob@example.com": false} {
+		g := gateOf(t, author, "signature", 0, policy.ApprovalRow{Count: 1, NotAuthor: true})
+		if _, err := g.agree("ann's tagged@ann+phone@example.com"); errors.Is(err, queue.ErrNotGood) != refused {
+			t.Errorf("what %s wants: %v", author, err)
+		}
+	}
+}
+
 // TestAuthorWithTag: what follows a + in an address makes no other author.
 func TestAuthorWithTag(t *testing.T) {
 	for require, who := range map[string][]string{"user": {"ann"}, "signature": {"ann's@ann", "ann's other@ann@example.com"}} {
