@@ -59,9 +59,6 @@ func hooked(word string) bool { return agent.Hooked(filepath.Base(word)) }
 
 // files returns what a tool that reads these files gets, and notes it.
 func (w *watched) files(tool string, names []string) (label.Set, audience.Audience) {
-	if len(w.places) == 0 {
-		return nil, audience.Anyone
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o, seen := w.origin(names)
@@ -82,7 +79,10 @@ func (w *watched) files(tool string, names []string) (label.Set, audience.Audien
 // origin returns where files come from, and who has seen that; what can't be found out is unknown. What
 // changed since another worker began that still runs may be that one's.
 func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience) {
-	if w.ended {
+	switch {
+	case len(w.places) == 0:
+		return o, audience.Anyone
+	case w.ended:
 		return queue.Unknown(), seen
 	}
 	r := w.places.Read(names)
@@ -128,7 +128,8 @@ func (w *watched) end(last *queue.End, seat *seat) {
 	if last.Read = w.read; seat == nil || !seat.judge.Result().Greeted {
 		last.Made = w.made
 	}
-	last.Wrote, last.Lost = w.before.Changed(w.places.Look())
+	// A place that was not there before is new as a whole.
+	last.Wrote, last.Lost = w.before.Changed(files.Of(slices.Concat(w.places, w.sh.places())...).Look())
 	if n := len(last.Lost); n > 0 {
 		cmdline.Note(w.sh.c, "task %s: in %d places nobody knows which files its worker wrote; they have all labels", w.id, n)
 	}

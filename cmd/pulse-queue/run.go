@@ -159,8 +159,10 @@ func (sh *shift) reads() (err error) {
 // rejects those that waited too long and carries out effects that need no worker.
 func (sh *shift) prepare() error {
 	now := time.Now().UTC()
+	if err := sh.abandoned(now); err != nil { // once a task is put back, nobody knows any more what its worker changed
+		return err
+	}
 	return errors.Join(
-		sh.abandoned(now),
 		sh.inTurns(func(tx *queue.Tx) (bool, error) {
 			return queue.Reap(tx, &sh.policy.Limits, now, sh.runs.Dead)
 		}),

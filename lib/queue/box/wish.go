@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
+	"strings"
 
 	"pulse/lib/shared/fault"
 )
@@ -100,13 +100,16 @@ func (w *wish) shows(flag, path string) error {
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// Writable returns the directories that a command line which starts a program in a box leaves it to
-// write to; none, if it starts no box.
+// Writable returns the directories that a command line may leave to the program that it starts: what
+// stands after --rw, whoever reads that.
 func Writable(argv []string) (dirs []string) {
-	at := slices.IndexFunc(argv, func(word string) bool { return filepath.Base(word) == "box" })
-	for rest := argv[at+1:]; at >= 0 && len(rest) > 1 && rest[0] != "--"; rest = rest[2:] {
-		if rest[0] == "--rw" {
-			dirs = append(dirs, rest[1])
+	for i, word := range argv {
+		dir, ok := strings.CutPrefix(word, "--rw=")
+		if word == "--rw" && i+1 < len(argv) {
+			dir, ok = argv[i+1], true
+		}
+		if ok {
+			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
