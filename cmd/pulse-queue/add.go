@@ -8,7 +8,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
@@ -23,7 +22,7 @@ import (
 // milliseconds: a batch costs the same syncs as one record.
 const linger = 50
 
-func add(c *cli.Context) error {
+func add(c *cli.Context, s door.Store) error {
 	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
 		return err
@@ -32,11 +31,6 @@ func add(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	s.OnCommit(n.hear)
 	defer n.send()
 	disk := memoryOf(c, "disk")

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -20,12 +21,7 @@ const patience = runner.Grace + 5*time.Second
 
 // cancel ends a task that waits for its turn or runs. The transition is what ends
 // a worker: its runner sees that the task is not running any more.
-func cancel(c *cli.Context) error {
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func cancel(c *cli.Context, s door.Store) error {
 	id, err := queue.Whole(s, c.Args().First())
 	if err != nil {
 		return desk.Unknown(err)

@@ -42,21 +42,16 @@ type page struct {
 	last    time.Time // of the log's last line
 }
 
-func digest(c *cli.Context) error {
+func digest(c *cli.Context, s door.Store) error {
 	now := time.Now()
 	since, err := since(c.String("since"), now)
 	if err != nil {
 		return err
 	}
-	p, err := newPage(c, now, since)
+	p, err := newPage(c, s, now, since)
 	if err != nil {
 		return err
 	}
-	s, err := p.enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
@@ -76,30 +71,22 @@ func digest(c *cli.Context) error {
 	return errors.Join(err, out.Flush(), p.past.broken)
 }
 
-// newPage reads the flags.
-func newPage(c *cli.Context, now, since time.Time) (p *page, err error) {
+// newPage reads the flags, and finds out what a confined command could not.
+func newPage(c *cli.Context, s door.Store, now, since time.Time) (p *page, err error) {
 	p = &page{now: now, since: since, subjects: c.Bool("subjects"), named: c.String("policy") != ""}
 	if p.health.accepted, err = acceptedCodes(c); err != nil {
 		return nil, err
 	}
-	p.policy, err = cmdline.PolicyOrDefault(c)
-	return p, err
-}
-
-// enter opens the queue, and finds out what a confined command could not.
-func (p *page) enter(c *cli.Context) (door.Store, error) {
-	s, err := door.Queue(c)
-	if err != nil {
+	if p.policy, err = cmdline.PolicyOrDefault(c); err != nil {
 		return nil, err
 	}
 	if names := lacks(s); len(names) > 0 && s.Writable() == nil {
-		s.Close()
 		return nil, fault.Failedf(cmdline.Where(c).Command("pulse-queue health"),
 			"the queue has no directory %s", strings.Join(names, ", "))
 	}
 	p.drafts.flat = s.Keeper().Dir != nil
 	p.health.survey(c, s, p.policy)
-	return s, nil
+	return p, nil
 }
 
 // read collects the page. What is open, and what lies beside it, is as it was at one

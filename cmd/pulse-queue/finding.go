@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/queue/finding"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
@@ -22,16 +22,11 @@ const maxAbout = 2000
 
 // noteFinding notes that something is wrong, for pulse-fetch, or that it is wrong no longer. It prints
 // what a person is to be told, and nothing if they know.
-func noteFinding(c *cli.Context) error {
+func noteFinding(c *cli.Context, s door.Store) error {
 	verb, f, err := findingOf(c.Args().Slice())
 	if err != nil {
 		return err
 	}
-	s, err := desk.EnterOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if err := roomToNote(s); err != nil {
 		return err
 	}

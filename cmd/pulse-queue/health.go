@@ -24,7 +24,7 @@ import (
 )
 
 // checkHealth prints what needs somebody, and is silent when nothing does.
-func checkHealth(c *cli.Context) error {
+func checkHealth(c *cli.Context, s door.Store) error {
 	accepted, err := acceptedCodes(c)
 	if err != nil {
 		return err
@@ -37,11 +37,6 @@ func checkHealth(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := door.Queue(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	m, disk := memoryOf(c, "health"), memoryOf(c, "disk")
 	defer m.Close()
 	defer disk.Close()

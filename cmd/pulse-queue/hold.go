@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -16,13 +17,8 @@ import (
 )
 
 // hold stops every run. Twice is the same as once.
-func hold(c *cli.Context) error {
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	err = queue.Update(s, func(tx *queue.Tx) error {
+func hold(c *cli.Context, s door.Store) error {
+	err := queue.Update(s, func(tx *queue.Tx) error {
 		if held, err := queue.Holding(tx); held != nil || err != nil {
 			return err
 		}

@@ -8,24 +8,20 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 )
 
 // statsPage writes the page for people who look. It names senders, so that a file is for
 // this account alone.
-func statsPage(c *cli.Context) error {
+func statsPage(c *cli.Context, s door.Store) error {
 	to := target{"html", c.Args().First(), "pulse.html", private}
 	now := time.Now()
 	month := newMonth(now, math.MaxInt)
-	p, err := newPage(c, now, month.from)
+	p, err := newPage(c, s, now, month.from)
 	if err != nil {
 		return err
 	}
-	s, err := p.enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if err := to.confine(c, s); err != nil {
 		return err
 	}

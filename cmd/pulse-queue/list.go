@@ -15,7 +15,7 @@ import (
 	"pulse/lib/shared/task"
 )
 
-func list(c *cli.Context) error {
+func list(c *cli.Context, s door.Store) error {
 	now := time.Now()
 	f, err := newFilter(c, now)
 	if err != nil {
@@ -28,11 +28,9 @@ func list(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := door.Enter(c)
-	if err != nil {
+	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
-	defer s.Close()
 	wait, err := limiter(s, p, now)
 	if err != nil {
 		return err

@@ -28,16 +28,11 @@ type selection struct {
 	event   task.Event
 }
 
-func showLog(c *cli.Context) error {
+func showLog(c *cli.Context, s door.Store) error {
 	sel, err := newSelection(c, time.Now())
 	if err != nil {
 		return err
 	}
-	s, err := door.Enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if err := sel.find(s); err != nil {
 		return err
 	}

@@ -41,21 +41,21 @@ func intakes() []*cli.Command {
 			&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read snapshots"},
 		},
 	}, {
-		Name: "add", Usage: "take records from stdin, print a receipt for each", Action: quiet(add),
+		Name: "add", Usage: "take records from stdin, print a receipt for each", Action: quiet(in(desk.QueueOutside, add)),
 		Flags: []cli.Flag{queue, policy, cmdline.MaxRecordFlag(), notifyFlag(), confined},
 	}, {
-		Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: quiet(outbox),
+		Name: "outbox", Usage: "print what workers proposed and nobody has taken yet", Action: quiet(in(desk.EnterOutside, outbox)),
 		Flags: []cli.Flag{queue, confined},
 	}, {
-		Name: "positions", Usage: "print how far sources were read", Action: quiet(positions),
+		Name: "positions", Usage: "print how far sources were read", Action: quiet(in(door.Enter, positions)),
 		Flags: []cli.Flag{queue, confined,
 			&cli.StringFlag{Name: "source", Usage: "`S` of this source, as records spell it"},
 		},
 	}, {
 		Name: "finding", ArgsUsage: "VERB CODE SOURCE [TEXT]", Usage: "note that a source can't be read (open), or that no more (close)",
-		Action: quiet(noteFinding), Flags: []cli.Flag{queue, confined},
+		Action: quiet(in(desk.EnterOutside, noteFinding)), Flags: []cli.Flag{queue, confined},
 	}, {
-		Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: submit,
+		Name: "submit", ArgsUsage: "TEXT", Usage: "make a task of your own", Action: in(desk.QueueOutside, submit),
 		Flags: []cli.Flag{queue, policy,
 			&cli.StringFlag{Name: "action", Usage: "`A` what is asked for, such as read_public"},
 			&cli.StringFlag{Name: "at", Usage: "`TIME` not to be started before, such as 07:30 or +2h"},
@@ -68,7 +68,7 @@ func intakes() []*cli.Command {
 func looks() []*cli.Command {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	return []*cli.Command{{
-		Name: "list", Usage: "list the tasks that wait or run", Action: list,
+		Name: "list", Usage: "list the tasks that wait or run", Action: in(door.Queue, list),
 		Flags: []cli.Flag{queue, policy, confined,
 			&cli.BoolFlag{Name: "refused", Usage: "what the policy refused and is kept; with --all or --state: too"},
 			&cli.BoolFlag{Name: "all", Usage: "in every state"},
@@ -81,17 +81,17 @@ func looks() []*cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
 		},
 	}, {
-		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: show,
+		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: in(door.Queue, show),
 		Flags: []cli.Flag{queue, policy, confined,
 			&cli.BoolFlag{Name: "json", Usage: "the record instead of text"},
 		},
 	}, {
-		Name: "thread", ArgsUsage: "ID", Usage: "tell the conversation that a task belongs to", Action: thread,
+		Name: "thread", ArgsUsage: "ID", Usage: "tell the conversation that a task belongs to", Action: in(door.Enter, thread),
 		Flags: []cli.Flag{queue, confined,
 			&cli.BoolFlag{Name: "json", Usage: "an object a task instead of text"},
 		},
 	}, {
-		Name: "log", Usage: "print the audit log", Action: showLog,
+		Name: "log", Usage: "print the audit log", Action: in(door.Enter, showLog),
 		Flags: []cli.Flag{queue, confined,
 			&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
 			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
@@ -101,10 +101,10 @@ func looks() []*cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log; with --why objects"},
 		},
 	}, {
-		Name: "sessions", Usage: "print the sessions that are open", Action: quiet(sessions),
+		Name: "sessions", Usage: "print the sessions that are open", Action: quiet(in(door.Enter, sessions)),
 		Flags: []cli.Flag{queue, confined},
 	}, {
-		Name: "verify", Usage: "check the audit log and the tasks against each other", Action: verify,
+		Name: "verify", Usage: "check the audit log and the tasks against each other", Action: in(door.Enter, verify),
 		Flags: []cli.Flag{queue, confined,
 			&cli.StringFlag{Name: "head", Usage: "`H` an earlier head that must be in the chain"},
 		},
@@ -115,7 +115,7 @@ func looks() []*cli.Command {
 func reports() []*cli.Command {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	return []*cli.Command{{
-		Name: "stats", ArgsUsage: "[FILE]", Usage: "count the tasks", Action: stats,
+		Name: "stats", ArgsUsage: "[FILE]", Usage: "count the tasks", Action: in(door.Queue, stats),
 		Flags: []cli.Flag{queue, policy, confined,
 			&cli.BoolFlag{Name: "json", Usage: "an object instead of a table"},
 			&cli.StringFlag{Name: "prometheus", Usage: "`FILE` metrics for Prometheus into this file; - is stdout"},
@@ -124,14 +124,14 @@ func reports() []*cli.Command {
 			&cli.StringFlag{Name: "accept", Usage: "`CODE,...` with --html: of what health finds, say nothing of these"},
 		},
 	}, {
-		Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: quiet(checkHealth),
+		Name: "health", Usage: "say what needs somebody; for cron and monitoring", Action: quiet(in(door.Queue, checkHealth)),
 		Flags: []cli.Flag{maxFlag(), queue, policy, confined,
 			&cli.StringFlag{Name: "accept", Usage: "`CODE,...` say nothing of these"},
 			&cli.BoolFlag{Name: "all", Usage: "everything that is wrong, also what was told before"},
 			&cli.BoolFlag{Name: "json", Usage: "objects instead of lines"},
 		},
 	}, {
-		Name: "digest", Usage: "tell the day on one page, for a mail", Action: digest,
+		Name: "digest", Usage: "tell the day on one page, for a mail", Action: in(door.Queue, digest),
 		Flags: []cli.Flag{maxFlag(), queue, policy, confined,
 			&cli.StringFlag{Name: "since", Value: "1d", Usage: "`D|TIME` what happened since then; default 1d"},
 			&cli.BoolFlag{Name: "subjects", Usage: "with the subjects of what waits for a person"},
@@ -172,9 +172,9 @@ func starts() []*cli.Command {
 		},
 	}, {
 		Name: "mcp", ArgsUsage: "NAME", Usage: "an MCP server for an agent that pulse does not start: it proposes, and sees what became of it",
-		Action: serveMCP, Flags: []cli.Flag{queue, policy, confined},
+		Action: in(desk.QueueOutside, serveMCP), Flags: []cli.Flag{queue, policy, confined},
 	}, {
-		Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: cancel,
+		Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: in(desk.QueueOutside, cancel),
 		Flags: []cli.Flag{queue},
 	}, {
 		Name: "requeue", ArgsUsage: "[ID...]",
@@ -183,7 +183,7 @@ func starts() []*cli.Command {
 			&cli.StringFlag{Name: "state", Usage: "`S,...` with --sender: in these states; default failed"},
 		},
 	}, {
-		Name: "hold", Usage: "stop every run until release", Action: hold,
+		Name: "hold", Usage: "stop every run until release", Action: in(desk.QueueOutside, hold),
 		Flags: []cli.Flag{queue},
 	}, {
 		Name: "release", Usage: "let runs start tasks again", Action: release,
@@ -229,21 +229,33 @@ func boxes() []*cli.Command {
 func copies() []*cli.Command {
 	queue, policy := cmdline.QueueFlag(), cmdline.PolicyFlag()
 	return []*cli.Command{{
-		Name: "prune", ArgsUsage: "[ID]", Usage: "remove the files of tasks that ended long ago", Action: prune,
+		Name: "prune", ArgsUsage: "[ID]", Usage: "remove the files of tasks that ended long ago", Action: in(desk.QueueOutside, prune),
 		Flags: []cli.Flag{queue, policy,
 			&cli.StringFlag{Name: "older-than", Usage: "`D` that ended longer ago than this, such as 30d"},
 		},
 	}, {
-		Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: snapshot,
+		Name: "snapshot", ArgsUsage: "DIR", Usage: "make a copy that others can only read", Action: in(door.Queue, snapshot),
 		Flags: []cli.Flag{queue,
 			&cli.StringFlag{Name: "worker-group", Usage: "`GROUP` whose members may read it; of a queue on a server"},
 		},
 	}, {
-		Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: copyTo,
+		Name: "copy", Usage: "copy a queue that is on hold from a directory to a server, or back", Action: in(door.Queue, copyTo),
 		Flags: []cli.Flag{queue,
 			&cli.StringFlag{Name: "to", Usage: "`QUEUE` to copy to"},
 		},
 	}}
+}
+
+// in returns an action that has the queue, as open opens it.
+func in(open func(*cli.Context) (door.Store, error), action func(*cli.Context, door.Store) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		s, err := open(c)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return action(c, s)
+	}
 }
 
 func notifyFlag() cli.Flag {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/desk"
 	"pulse/lib/authorize/mcp"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
@@ -37,7 +36,7 @@ type stand struct {
 const callEvery = 50 * time.Millisecond
 
 // serveMCP is an MCP server on standard input and output.
-func serveMCP(c *cli.Context) error {
+func serveMCP(c *cli.Context, s door.Store) error {
 	name := c.Args().First()
 	if !queue.StandingName(name) {
 		return fault.Usagef(standingHint, "mcp: %q is no name of a standing ask: %s", name, standingForm)
@@ -46,11 +45,6 @@ func serveMCP(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if err := s.Writable(); err != nil {
 		return err
 	}

@@ -5,18 +5,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 )
 
 // outbox prints what workers proposed and nobody has taken yet.
-func outbox(c *cli.Context) error {
-	s, err := desk.EnterOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func outbox(c *cli.Context, s door.Store) error {
 	if err := s.Writable(); err != nil { // a snapshot has none
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 // positions prints how far sources were read, for pulse-fetch; of one source also what a person was
 // told that is wrong with it.
-func positions(c *cli.Context) error {
+func positions(c *cli.Context, s door.Store) error {
 	source := c.String("source")
-	return objects(c, func(v queue.View) (list []object, err error) {
+	return objects(c, s, func(v queue.View) (list []object, err error) {
 		if !c.IsSet("source") {
 			all, err := queue.PositionsOf(v)
 			for i := range all {
@@ -38,8 +38,8 @@ func positions(c *cli.Context) error {
 }
 
 // sessions prints the sessions that were not ended, for pulse-classify.
-func sessions(c *cli.Context) error {
-	return objects(c, func(v queue.View) (list []object, err error) {
+func sessions(c *cli.Context, s door.Store) error {
+	return objects(c, s, func(v queue.View) (list []object, err error) {
 		all, err := queue.SessionsOf(v)
 		for i := range all {
 			list = append(list, &all[i])
@@ -52,12 +52,7 @@ func sessions(c *cli.Context) error {
 type object interface{ Append(dst []byte) []byte }
 
 // objects prints what is read in one View, one object a line.
-func objects(c *cli.Context, read func(queue.View) ([]object, error)) error {
-	s, err := door.Enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func objects(c *cli.Context, s door.Store, read func(queue.View) ([]object, error)) error {
 	list, err := queue.Read(s, read)
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ const leastAge = time.Hour
 // at it.
 var prunable = []task.State{task.Completed, task.Rejected, task.Failed}
 
-func prune(c *cli.Context) error {
+func prune(c *cli.Context, s door.Store) error {
 	if c.Args().Present() {
-		return pruneOne(c)
+		return pruneOne(c, s)
 	}
 	limit, err := olderThan(c)
 	if err != nil {
@@ -37,11 +37,6 @@ func prune(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	where := "pulse-queue show %s"
 	if s.Keeper().Dir != nil {
 		where = "drafts/%s.json"
@@ -81,15 +76,10 @@ func prune(c *cli.Context) error {
 }
 
 // pruneOne removes the task that a person named.
-func pruneOne(c *cli.Context) error {
+func pruneOne(c *cli.Context, s door.Store) error {
 	if c.IsSet("older-than") || c.NArg() > 1 {
 		return fault.Usagef("pulse-queue prune "+escape.Shell(c.Args().First()), "prune takes one ID, or --older-than")
 	}
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	id, err := queue.Whole(s, c.Args().First())
 	if err != nil {
 		return desk.Unknown(err)

@@ -23,7 +23,7 @@ import (
 	"pulse/lib/shared/task"
 )
 
-func show(c *cli.Context) error {
+func show(c *cli.Context, s door.Store) error {
 	var p *policy.Policy
 	var x *schema.Schema
 	if c.String("policy") != "" {
@@ -35,11 +35,6 @@ func show(c *cli.Context) error {
 			return err
 		}
 	}
-	s, err := door.Queue(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	runs := s.Runs()
 	dead := runs.Seen() // before what follows takes the right to look
 	holders, err := desk.Holders(s.Keeper())

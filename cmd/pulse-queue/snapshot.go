@@ -9,12 +9,7 @@ import (
 )
 
 // snapshot copies the queue for accounts that may read it and change nothing.
-func snapshot(c *cli.Context) error {
-	s, err := door.Queue(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func snapshot(c *cli.Context, s door.Store) error {
 	g, err := group(c, "worker-group")
 	if err != nil {
 		return err
@@ -23,12 +18,7 @@ func snapshot(c *cli.Context) error {
 }
 
 // copyTo copies a queue that is on hold from a directory to a server, or back.
-func copyTo(c *cli.Context) error {
-	from, err := door.Queue(c)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
+func copyTo(c *cli.Context, from door.Store) error {
 	to := c.String("to")
 	if to == "" {
 		return fault.Usagef("pulse-queue copy --to QUEUE", "copy needs --to")

@@ -45,23 +45,18 @@ const (
 	statsSenders = 10
 )
 
-func stats(c *cli.Context) error {
+func stats(c *cli.Context, s door.Store) error {
 	if err := statsFlags(c); err != nil {
 		return err
 	}
 	if c.Bool("html") {
-		return statsPage(c)
+		return statsPage(c, s)
 	}
 	to := target{"prometheus", c.String("prometheus"), "pulse.prom", 0o644}
 	p, err := cmdline.PolicyOrDefault(c)
 	if err != nil {
 		return err
 	}
-	s, err := door.Queue(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	if err := to.confine(c, s); err != nil {
 		return err
 	}

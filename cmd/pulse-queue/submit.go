@@ -8,10 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/desk"
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/queue/door"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
@@ -21,7 +21,7 @@ import (
 )
 
 // submit makes an ask of the person at the keyboard.
-func submit(c *cli.Context) error {
+func submit(c *cli.Context, s door.Store) error {
 	action := terms.Action(c.String("action"))
 	if !action.Valid() {
 		return fault.Usagef("--action is one of "+joined(terms.Actions),
@@ -35,11 +35,6 @@ func submit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := desk.QueueOutside(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	standing, err := standingName(c, s)
 	if err != nil {
 		return err

@@ -17,12 +17,7 @@ import (
 )
 
 // thread tells the conversation that a task belongs to.
-func thread(c *cli.Context) error {
-	s, err := door.Enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func thread(c *cli.Context, s door.Store) error {
 	id, err := whole(s, c.Args().First())
 	if err == nil {
 		id, err = began(s, id)

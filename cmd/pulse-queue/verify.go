@@ -14,16 +14,11 @@ import (
 )
 
 // verify prints the head of the audit log, or what is wrong.
-func verify(c *cli.Context) error {
+func verify(c *cli.Context, s door.Store) error {
 	head := audit.Bare(c.String("head"))
 	if b, err := hex.DecodeString(head); err != nil || c.IsSet("head") && len(b) != sha256.Size {
 		return fault.Usagef("pulse-queue verify prints one", "--head: a head is 64 hexadecimal digits")
 	}
-	s, err := door.Enter(c)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
 	report, err := s.Verify(head)
 	if err != nil {
 		return err

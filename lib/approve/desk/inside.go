@@ -16,9 +16,7 @@ import (
 func QueueOutside(c *cli.Context) (door.Store, error) { return outside(c, door.Queue) }
 
 // EnterOutside is door.Enter, not inside a run.
-func EnterOutside(c *cli.Context) (door.Store, error) {
-	return outside(c, func(c *cli.Context) (door.Store, error) { return door.Enter(c) })
-}
+func EnterOutside(c *cli.Context) (door.Store, error) { return outside(c, door.Enter) }
 
 func outside(c *cli.Context, open func(*cli.Context) (door.Store, error)) (door.Store, error) {
 	name, err := cmdline.QueueName(c)

@@ -95,13 +95,13 @@ func Queue(c *cli.Context) (Store, error) {
 	return flat{s, dir}, nil
 }
 
-// Enter opens the queue, and confines the command to it and to some files besides.
-func Enter(c *cli.Context, files ...string) (Store, error) {
+// Enter opens the queue, and confines the command to it.
+func Enter(c *cli.Context) (Store, error) {
 	s, err := Queue(c)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := Confine(c, s, files...); err != nil {
+	if _, err := Confine(c, s); err != nil {
 		s.Close()
 		return nil, err
 	}
