@@ -35,11 +35,7 @@ type page struct {
 	health  looked
 	named   bool    // a policy was
 	habits  []habit // of which only a page of a digest tells
-
-	// For a page of stats --html alone.
-	also    func(queue.View) error // reads what else it needs; may be nil
-	waiters []waiter
-	last    time.Time // of the log's last line
+	columns int     // that tell for whom a task is
 }
 
 func digest(c *cli.Context, s door.Store) error {
@@ -73,7 +69,7 @@ func digest(c *cli.Context, s door.Store) error {
 
 // newPage reads the flags, and finds out what a confined command could not.
 func newPage(c *cli.Context, s door.Store, now, since time.Time) (p *page, err error) {
-	p = &page{now: now, since: since, subjects: c.Bool("subjects"), named: c.String("policy") != ""}
+	p = &page{now: now, since: since, subjects: c.Bool("subjects"), named: c.String("policy") != "", columns: digestWhose}
 	if p.health.accepted, err = acceptedCodes(c); err != nil {
 		return nil, err
 	}
@@ -102,11 +98,6 @@ func (p *page) read(c *cli.Context, s door.Store) error {
 		}
 		if err := p.drafts.read(v); err != nil {
 			return err
-		}
-		if p.also != nil {
-			if err := p.also(v); err != nil {
-				return err
-			}
 		}
 		return p.past.readPositions(v)
 	})

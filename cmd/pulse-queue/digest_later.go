@@ -9,7 +9,7 @@ import (
 )
 
 // put returns the line about a task that is put off.
-func put(e *timed, s *queue.Stored) []string {
+func put(e *timed, s *queue.Stored) string {
 	text := "its file can't be read"
 	switch {
 	case s == nil:
@@ -18,7 +18,7 @@ func put(e *timed, s *queue.Stored) []string {
 	default:
 		text = "after " + count(s.Task.Attempts, "attempt")
 	}
-	return []string{fmt.Sprintf("  %s %s %s", e.at.UTC().Format(time.RFC3339), e.ID, text)}
+	return fmt.Sprintf("  %s %s %s", e.at.UTC().Format(time.RFC3339), e.ID, text)
 }
 
 func (p *page) putOff() []string {
@@ -70,18 +70,24 @@ func (d *drafted) lines(now time.Time) []string {
 	return wrap(titled("drafts", text), len(under))
 }
 
-// starts says what was spent of the caps.
-func (p *page) starts() []string {
+// cost is what was spent of a cap.
+type cost struct {
+	what       string
+	used, most int
+}
+
+// costs says what was spent of the caps.
+func (p *page) costs() []cost {
 	f, most := &p.figures, p.policy.Limits.MaxPerDay
+	return []cost{{"asks", f.asks, most}, {"for external senders", f.others, half(most)}, {"effects", f.effects, most}}
+}
+
+func (p *page) starts() []string {
 	var parts []string
-	if f.asks > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d asks", f.asks, most))
-	}
-	if f.others > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d for external senders", f.others, half(most)))
-	}
-	if f.effects > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d effects", f.effects, most))
+	for _, c := range p.costs() {
+		if c.used > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %d %s", c.used, c.most, c.what))
+		}
 	}
 	if len(parts) == 0 {
 		return nil

@@ -29,7 +29,7 @@ const disorder = time.Hour
 
 // past is what happened lately.
 type past struct {
-	selection
+	since   time.Time
 	clock   clock.Clock // what the queue makes of the page's
 	counts  queue.Counts
 	refused *tally
@@ -38,6 +38,7 @@ type past struct {
 	broken  error                // why the log could not be read so far back
 	month   *month               // counted on the way, unless it is nil
 	torn    bool                 // not all that could count of it was read
+	newest  time.Time            // when its last line was written; zero: it has none
 }
 
 // ending is how tasks ended. The lower its rank, the more it needs a look.
@@ -97,11 +98,13 @@ func (p *past) came(source string, at time.Time) {
 // until it returns false. An error before that time is noted, because the rest of the
 // page is worth telling all the same.
 func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (more bool)) error {
-	p.selection.outcome = terms.Reject
 	p.refused, p.ends = newTally(), map[ending]int{}
 	more, ours, monthly := also != nil, true, p.month != nil
 	ages := p.clock.Ages(false)
 	err := s.History(func(l audit.Line) bool {
+		if p.newest.IsZero() {
+			p.newest = l.Time
+		}
 		more = more && also(l)
 		l.Time = ages.Of(&l)
 		monthly = monthly && p.month.hear(&l)
@@ -110,7 +113,7 @@ func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (mo
 		}
 		return (more || ours || monthly) && ctx.Err() == nil
 	})
-	p.refused.days(&p.selection, &p.counts)
+	p.refused.days(p.since, &p.counts)
 	if p.torn = err != nil; ours {
 		p.broken = err
 	}
@@ -127,7 +130,7 @@ func (p *past) hear(l *audit.Line) {
 	if (l.Event == task.Added || l.Event == task.Refused) && l.Source != "" {
 		p.came(l.Source, l.Time)
 	}
-	p.refused.hear(&p.selection, l)
+	p.refused.hear(l)
 }
 
 // after returns a command with the time since when the page tells.
@@ -162,7 +165,7 @@ func (p *page) ended() []string {
 	return lines
 }
 
-// refused counts what was rejected by reason, and for whom, as log --why does.
+// refused counts what was rejected by reason, and for whom.
 func (p *page) refused() []string {
 	t := p.past.refused
 	all, lines := t.others, []string{""}
@@ -175,7 +178,7 @@ func (p *page) refused() []string {
 			why += " (" + escape.ASCII(one.identity) + ")"
 		}
 		why = fmt.Sprintf("  %4d %s: ", one.times, why)
-		whom := one.whom(2, func(sender string) string { return clip(sender, 24) })
+		whom := leading(one.whom, 2, 24, inAll)
 		if len(why+whom) <= digestWidth {
 			lines = append(lines, why+whom)
 		} else {

@@ -26,9 +26,9 @@ var morning = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 
 // newDay returns an empty page.
 func newDay() *page {
-	p := &page{now: morning, since: morning.AddDate(0, 0, -1), policy: policy.Default()}
+	p := &page{now: morning, since: morning.AddDate(0, 0, -1), policy: policy.Default(), columns: digestWhose}
 	p.open = pending{waiting: nearest{n: digestWaiting}, expiring: nearest{n: digestSome}, later: nearest{n: digestSome}}
-	p.past = past{selection: selection{since: p.since, outcome: terms.Reject}, refused: newTally(), ends: map[ending]int{}, seen: map[string]time.Time{}}
+	p.past = past{since: p.since, refused: newTally(), ends: map[ending]int{}, seen: map[string]time.Time{}}
 	return p
 }
 
@@ -61,9 +61,9 @@ func horror(r *rand.Rand) *page {
 			s.Task.Told = morning
 		}
 		p.open.waiting.add(e, e.Since)
-		p.open.asked = append(p.open.asked, p.ask(&timed{e, e.Since}, &s)...)
-		p.open.ends = append(p.open.ends, p.end(&timed{e, e.Since}, &s)...)
-		p.open.put = append(p.open.put, put(&timed{e, e.Since}, &s)...)
+		p.open.asked = append(p.open.asked, p.ask(&timed{e, e.Since}, &s))
+		p.open.ends = append(p.open.ends, p.end(&timed{e, e.Since}, &s))
+		p.open.put = append(p.open.put, put(&timed{e, e.Since}, &s))
 		for _, event := range []task.Event{task.Refused, task.Added, task.GaveUp, task.Denied, audit.Limited} {
 			l := audit.Line{Time: morning, Event: event, Sender: hostile(r), Source: hostile(r), IdentityReason: hostile(r), Action: terms.Action(hostile(r))}
 			if l.Change.Reason = hostile(r); event == task.GaveUp {
@@ -152,11 +152,11 @@ func TestDigestIsOneScreen(t *testing.T) {
 	}
 	s := &queue.Stored{}
 	for i := range p.open.waiting.list {
-		p.open.asked = append(p.open.asked, p.ask(&p.open.waiting.list[i], s)...)
+		p.open.asked = append(p.open.asked, p.ask(&p.open.waiting.list[i], s))
 	}
 	for i := range p.open.later.list {
-		p.open.ends = append(p.open.ends, p.end(&p.open.expiring.list[i], s)...)
-		p.open.put = append(p.open.put, put(&p.open.later.list[i], s)...)
+		p.open.ends = append(p.open.ends, p.end(&p.open.expiring.list[i], s))
+		p.open.put = append(p.open.put, put(&p.open.later.list[i], s))
 	}
 	for range recursShown {
 		p.habits = append(p.habits, habit{asked: asked{strings.Repeat("x", 60), terms.WriteLocal}, yes: 29, row: aRow, whole: true})
@@ -196,10 +196,10 @@ func TestTold(t *testing.T) {
 		{}: morning.Add(answer), morning.Add(-time.Hour): morning.Add(answer - time.Hour), morning.Add(-2 * answer): morning,
 	} {
 		s.Task.Told = told
-		if got := p.end(&e, &s); !strings.HasPrefix(got[0], "  "+want.Format(time.RFC3339)) {
+		if got := p.end(&e, &s); !strings.HasPrefix(got, "  "+want.Format(time.RFC3339)) {
 			t.Errorf("told %s: %q, want %s", told, got, want)
 		}
-		if got := p.ask(&e, &s)[0]; strings.HasSuffix(got, "; told again") == told.IsZero() {
+		if got := p.ask(&e, &s).Whose; strings.HasSuffix(got, "; told again") == told.IsZero() {
 			t.Errorf("told %s: %q", told, got)
 		}
 	}

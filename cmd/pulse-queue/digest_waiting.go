@@ -19,6 +19,7 @@ const (
 	digestWaiting = 10             // tasks that wait for a person are named
 	digestSome    = 3              // lines of a section that only counts the rest
 	digestSoon    = 48 * time.Hour // is soon enough to say that a task expires
+	digestWhose   = digestWidth - len("  9999 code_or_computer ")
 )
 
 // pending is what the agenda says, and the lines about the tasks that are named. There may
@@ -26,7 +27,8 @@ const (
 type pending struct {
 	waiting, expiring, later nearest
 	lost                     string // what the queue lacks of what was committed
-	asked, ends, put         []string
+	asked                    []waiter
+	ends, put                []string
 }
 
 // nearest keeps the n entries with the earliest times, and counts all.
@@ -88,35 +90,41 @@ func (p *page) readOpen(v queue.View) (err error) {
 	return err
 }
 
-// each loads tasks, and returns the lines about them. s is nil for a task whose file can't be
+// each loads tasks, and returns what is said of them. s is nil for a task whose file can't be
 // read.
-func each(v queue.View, list []timed, about func(e *timed, s *queue.Stored) []string) (lines []string, err error) {
+func each[T any](v queue.View, list []timed, about func(e *timed, s *queue.Stored) T) (all []T, err error) {
 	for i := range list {
 		e := &list[i]
 		s, err := queue.Load(v, e.State, e.ID)
 		switch {
 		case errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown):
-			lines = append(lines, about(e, nil)...)
+			all = append(all, about(e, nil))
 		case err != nil:
 			return nil, err
 		default:
-			lines = append(lines, about(e, &s)...)
+			all = append(all, about(e, &s))
 		}
 	}
-	return lines, nil
+	return all, nil
 }
 
-// ask returns the lines about a task that waits for a person. The last one is the command.
-func (p *page) ask(e *timed, s *queue.Stored) []string {
-	head := fmt.Sprintf("  %4s %-16s ", span(p.now.Sub(e.at)), escape.ASCII(string(e.Action)))
+// waiter is a task that waits for a person, in words that were escaped.
+type waiter struct{ Since, Age, Action, Whose, Subject, Command string }
+
+// ask tells of a task that waits for a person.
+func (p *page) ask(e *timed, s *queue.Stored) waiter {
+	w := waiter{
+		Since: e.at.UTC().Format(time.RFC3339), Age: span(p.now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
+		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
+	}
 	if s == nil {
-		return []string{head + "its file can't be read", "       pulse-queue show " + e.ID}
+		return w
 	}
-	lines := []string{head + whose(s, digestWidth-len(head))}
-	if text := topic(s); p.subjects && text != "" {
-		lines = append(lines, "       | "+clip(escape.Line(text), digestWidth-len("       | ")))
+	w.Whose, w.Command = whose(s, p.columns), "pulse-approve yes "+e.ID
+	if p.subjects {
+		w.Subject = clip(escape.Line(topic(s)), sheetSubject)
 	}
-	return append(lines, "       pulse-approve yes "+e.ID)
+	return w
 }
 
 // whose says in so many columns for whom a task is, where it goes, and what a person has to
@@ -163,7 +171,14 @@ func (p *page) waiting() []string {
 	if w.all == 0 {
 		return nil
 	}
-	lines := append([]string{titled("waiting", count(w.all, "task")+" for a person, the oldest first")}, p.open.asked...)
+	lines := []string{titled("waiting", count(w.all, "task")+" for a person, the oldest first")}
+	for _, a := range p.open.asked {
+		lines = append(lines, fmt.Sprintf("  %4s %-16s %s", a.Age, a.Action, a.Whose))
+		if a.Subject != "" {
+			lines = append(lines, "       | "+clip(a.Subject, digestWidth-len("       | ")))
+		}
+		lines = append(lines, "       "+a.Command)
+	}
 	return append(lines, w.rest("pulse-queue list --state awaiting_review")...)
 }
 
@@ -177,13 +192,13 @@ func (x *nearest) rest(command string) []string {
 
 // end returns the line about a task that expires soon. It does not expire before a person was
 // told once more, which may happen now.
-func (p *page) end(e *timed, s *queue.Stored) []string {
+func (p *page) end(e *timed, s *queue.Stored) string {
 	told := p.now
 	if s != nil && !s.Task.Told.IsZero() {
 		told = p.clock.Of(s.Task.Told)
 	}
 	at := p.policy.Limits.Expiry(e.Since, told).UTC().Format(time.RFC3339)
-	return []string{fmt.Sprintf("  %s %-16s %s", at, escape.ASCII(string(e.Action)), e.ID)}
+	return fmt.Sprintf("  %s %-16s %s", at, escape.ASCII(string(e.Action)), e.ID)
 }
 
 func (p *page) expiring() []string {

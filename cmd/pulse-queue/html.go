@@ -1,15 +1,43 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"html/template"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/door"
-	"pulse/lib/shared/audit"
+	"pulse/lib/shared/escape"
+)
+
+// The page and its style sheet. Colours have a contrast of 4.5 and more for text, and of 3 and
+// more for bars (WCAG 2.2, 1.4.3 and 1.4.11), in light and in dark.
+var (
+	//go:embed page.html.tmpl
+	pageText string
+	//go:embed page.css
+	sheetStyle string
+
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"parts":   func(word string) []string { return strings.SplitAfter(word, "_") },
+		"number":  func(column string) bool { return column[0] == '#' },
+		"heading": func(column string) string { return strings.TrimPrefix(column, "#") },
+		"clip":    func(text string) string { return clip(escape.Message(text), sheetFinding) },
+		"more": func(all, named int) string {
+			if all == named {
+				return ""
+			}
+			return fmt.Sprintf("And %d more:", all-named)
+		},
+	}).Parse(pageText))
 )
 
 // statsPage writes the page for people who look. It names senders, so that a file is for
@@ -25,7 +53,7 @@ func statsPage(c *cli.Context, s door.Store) error {
 	if err := to.confine(c, s); err != nil {
 		return err
 	}
-	p.past.month, p.also = month, p.beside
+	p.past.month, p.columns = month, sheetWhose
 	if err := p.read(c, s); err != nil {
 		return err
 	}
@@ -42,20 +70,29 @@ func statsPage(c *cli.Context, s door.Store) error {
 	return errors.Join(err, p.past.broken)
 }
 
-// beside reads what a digest does not need: who waits, not in lines, and the last line of
-// the log.
-func (p *page) beside(v queue.View) error {
-	p.waiters, p.last = nil, time.Time{}
-	_, err := each(v, p.open.waiting.list, func(e *timed, s *queue.Stored) []string {
-		p.waiters = append(p.waiters, p.waiter(e, s))
-		return nil
-	})
-	if err != nil {
-		return err
+// pageHead is what stands before the body: a policy (Content Security Policy Level 3) which
+// allows nothing but the style sheet of that hash.
+func pageHead() string {
+	sum := sha256.Sum256([]byte(sheetStyle))
+	return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` +
+		base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>pulse: the queue, on one page</title><style>` + sheetStyle + "</style></head>\n<body>"
+}
+
+// html lays the page out. What needs a person comes first. The template writes what comes from
+// outside as text or as the value of an attribute; what could reorder or hide the text around
+// it is made visible last, in every line.
+func (s *sheet) html() ([]byte, error) {
+	var body bytes.Buffer
+	if err := pageTemplate.Execute(&body, s); err != nil {
+		return nil, err
 	}
-	_ = v.Back(func(l audit.Line) bool { // what can't be read of the log is noted when all is read
-		p.last = l.Time
-		return false
-	})
-	return nil
+	page := []byte(pageHead())
+	for line := range strings.Lines(body.String()) {
+		page = append(page, escape.Message(strings.TrimSuffix(line, "\n"))...)
+		page = append(page, '\n')
+	}
+	return append(page, "</body></html>\n"...), nil
 }

@@ -73,12 +73,12 @@ func month30(text func(i int) string) *sheet {
 		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(i*i) * time.Hour)}
 		p.open.waiting.add(e, e.Since)
 	}
-	for i, e := range p.open.waiting.list {
+	for i := range p.open.waiting.list {
 		s := queue.Stored{Content: queue.Content{
 			Identity: identity.Identity{Sender: text(i), Trust: terms.ExternalVerified, Verified: true}, Shown: &envelope.Shown{Subject: text(i + 10)},
 			Request: &request.Request{Target: []string{text(i + 20), "x"}},
 		}}
-		p.waiters = append(p.waiters, p.waiter(&e, &s))
+		p.open.asked = append(p.open.asked, p.ask(&p.open.waiting.list[i], &s))
 	}
 	for i := range 22 {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%len(health.Codes)], Text: "task was started as " + text(i), Do: "pulse-queue run --as USER -- " + text(i)})
@@ -111,10 +111,10 @@ func (s *sheet) page() []byte {
 
 func newMonthPage() *page {
 	p := newDay()
-	p.subjects, p.last = true, morning
+	p.subjects, p.past.newest = true, morning
 	p.past.month = newMonth(p.now, math.MaxInt)
 	p.since = p.past.month.from
-	p.past.selection.since = p.since
+	p.past.since, p.columns = p.since, sheetWhose
 	p.figures.counts = map[task.State]int{}
 	return p
 }
@@ -243,21 +243,14 @@ func TestSheet(t *testing.T) {
 	if s.Most != 13 || !s.Partial {
 		t.Errorf("%d, %t", s.Most, s.Partial)
 	}
-	trusts := [][]string{
-		{"unknown", "0", "0", "0", "2", "2"}, {"external_verified", "0", "0", "1", "0", "1"},
-		{"owner_verified_email", "1", "1", "0", "0", "2"}, {"system", "1", "0", "0", "0", "1"}, {"other", "1", "0", "0", "0", "1"},
-	}
-	if !reflect.DeepEqual(s.Trusts.Rows, trusts) {
-		t.Errorf("%+v", s.Trusts)
-	}
 	senders := [][]string{
-		{"me@example.com", "owner_verified_email", "2", "0 of 1"}, {"b@x", "unknown", "2", "–"}, {"a@x", "external_verified", "1", "–"},
-		{"c@x", "other", "1", "–"}, {"-", "system", "1", "–"},
+		{"b@x", "unknown", "2", "–"}, {"me@example.com", "owner_verified_email", "2", "0 of 1"}, {"-", "system", "1", "–"},
+		{"a@x", "external_verified", "1", "–"}, {"c@x", "from_the_future", "1", "–"},
 	}
-	if !reflect.DeepEqual(s.Senders.Rows, senders) || s.Others != "" {
-		t.Errorf("%+v, %s", s.Senders, s.Others)
+	if !reflect.DeepEqual(s.Senders.Rows, senders) {
+		t.Errorf("%+v", s.Senders)
 	}
-	if causes := []reasoned{{Times: 2, Whom: "b@x (2)"}}; !reflect.DeepEqual(s.Causes, causes) {
+	if causes := [][]string{{"", "", "b@x (2)", "2"}}; !reflect.DeepEqual(s.Causes.Rows, causes) {
 		t.Errorf("%+v", s.Causes)
 	}
 }
@@ -281,8 +274,8 @@ func TestPageIsBounded(t *testing.T) {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%5], Text: long[:3000], Do: "pulse-queue verify"})
 	}
 	m, s := p.past.month, p.sheet()
-	if len(m.begun) > maxBegun || len(m.senders.counts) > maxWords || !strings.Contains(s.Unknown, fmt.Sprint(" ", n, " ")) || !strings.Contains(s.Others, "lower bounds") {
-		t.Errorf("%d begun, %d senders, %s, %s", len(m.begun), len(m.senders.counts), s.Unknown, s.Others)
+	if len(m.begun) > maxBegun || len(m.senders.counts) > maxPeople+1 || !strings.Contains(s.Unknown, fmt.Sprint(" ", n, " ")) || s.Senders.Rows[sheetSenders][0] != others {
+		t.Errorf("%d begun, %d senders, %s, %q", len(m.begun), len(m.senders.counts), s.Unknown, s.Senders.Rows)
 	}
 	if size := len(s.page()); size > 256<<10 {
 		t.Errorf("the page has %d bytes", size)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type selection struct {
 	task    string
 	outcome terms.Outcome
 	event   task.Event
+	why     bool // those of what was not allowed, or was decided as outcome says
 }
 
 func showLog(c *cli.Context, s door.Store) error {
@@ -41,9 +43,6 @@ func showLog(c *cli.Context, s door.Store) error {
 		return err
 	}
 	out := cmdline.Output(c)
-	if c.Bool("why") {
-		return why(c, s, &sel, lines, out)
-	}
 	tab := table{out: out, widths: logColumns}
 	if !c.Bool("json") {
 		tab.row("TIME", "EVENT", "STATE", "ID", "ACTION", "SENDER", "REASON", "BY")
@@ -52,11 +51,15 @@ func showLog(c *cli.Context, s door.Store) error {
 		if err := c.Context.Err(); err != nil || !sel.has(l) {
 			return err
 		}
-		if !c.Bool("json") {
-			return tab.row(told(l)...)
+		if c.Bool("json") {
+			out.Write(raw)
+			return out.WriteByte('\n')
 		}
-		out.Write(raw)
-		return out.WriteByte('\n')
+		tab.row(told(l)...)
+		if sel.why && l.Event != audit.Limited {
+			fmt.Fprintln(out, "       ", causeOf(l))
+		}
+		return nil
 	})
 	return errors.Join(err, out.Flush())
 }
@@ -64,6 +67,7 @@ func showLog(c *cli.Context, s door.Store) error {
 func newSelection(c *cli.Context, now time.Time) (sel selection, err error) {
 	sel = selection{
 		task: c.String("task"), outcome: terms.Outcome(c.String("outcome")), event: task.Event(c.String("event")),
+		why: c.Bool("why"),
 	}
 	if sel.outcome != "" && !sel.outcome.Valid() {
 		return sel, oneOf("outcome", c.String("outcome"), terms.Outcomes)
@@ -109,12 +113,16 @@ func (sel *selection) find(s queue.Store) error {
 }
 
 func (sel *selection) has(l *audit.Line) bool {
+	outcome := l.Outcome
+	if l.Event == task.Refused { // for the sender's quota, too, whatever the policy says
+		outcome = terms.Reject
+	}
 	about := l.Task == sel.task || l.Grant != nil && l.Grant.Task == sel.task
 	if l.Event == audit.Judged && sel.outcome != "" && sel.event != audit.Judged {
 		return false // a worker's word is not among the decisions
 	}
-	return (sel.task == "" || about) &&
-		(sel.outcome == "" || l.Outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
+	return (sel.task == "" || about) && (!sel.why || barred(l, sel.outcome)) &&
+		(sel.outcome == "" || outcome == sel.outcome) && (sel.event == "" || l.Event == sel.event)
 }
 
 // logColumns are fixed widths, as those of list.

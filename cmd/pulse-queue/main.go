@@ -97,8 +97,8 @@ func looks() []*cli.Command {
 			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},
 			&cli.StringFlag{Name: "outcome", Usage: "`O` with this decision, such as reject"},
 			&cli.StringFlag{Name: "event", Usage: "`E` of this kind, such as started"},
-			&cli.BoolFlag{Name: "why", Usage: "count what was not allowed, by reason, and for whom"},
-			&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log; with --why objects"},
+			&cli.BoolFlag{Name: "why", Usage: "what was not allowed, each with what to do"},
+			&cli.BoolFlag{Name: "json", Usage: "the lines as they stand in the log"},
 		},
 	}, {
 		Name: "sessions", Usage: "print the sessions that are open", Action: quiet(in(door.Enter, sessions)),

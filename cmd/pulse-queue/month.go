@@ -9,7 +9,6 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
-	"pulse/lib/shared/terms"
 )
 
 // The bounds of what is kept of the log for a page, whatever the log holds.
@@ -26,10 +25,9 @@ type month struct {
 	oldest    time.Time // of those that were; zero: there was none
 
 	days    [monthDays]daily // oldest first
-	decided map[decided]int
-	senders frequent // of trust and sender, as whoOf writes them
-	start   waits    // for a start, since the task was due
-	person  waits    // for a person's answer
+	senders bySender
+	start   waits // for a start, since the task was due
+	person  waits // for a person's answer
 	begun   map[queue.ID]begun
 	unknown int // waits of which the beginning is not known
 	people
@@ -45,12 +43,6 @@ type daily struct {
 
 func (d *daily) all() int { return d.allowed + d.asked + d.refused }
 
-// decided is how a record was decided, and for whom.
-type decided struct {
-	trust   terms.Trust
-	outcome terms.Outcome
-}
-
 // begun is a wait whose end was heard.
 type begun struct {
 	end   time.Time
@@ -59,7 +51,8 @@ type begun struct {
 
 // newMonth returns the days up to now. At most so many lines are counted.
 func newMonth(now time.Time, lines int) *month {
-	m := &month{now: now, left: lines, decided: map[decided]int{}, begun: map[queue.ID]begun{}, people: newPeople()}
+	m := &month{now: now, left: lines, begun: map[queue.ID]begun{}, people: newPeople()}
+	m.senders = bySender{as: "trust", most: maxPeople}
 	for i := range m.days {
 		m.days[i].date = now.UTC().AddDate(0, 0, i+1-monthDays).Format(time.DateOnly)
 	}
@@ -112,18 +105,15 @@ func (m *month) count(l *audit.Line) {
 	}
 }
 
-// came counts a record that add took or refused. A refusal counts as one whatever the policy
-// had decided, because a sender's quota may be the reason, as in log --why.
+// came counts a record that add took or refused.
 func (m *month) came(l *audit.Line) {
 	d := m.day(l.Time.UTC().Format(time.DateOnly))
 	if d == nil {
 		return
 	}
-	k := decided{l.Trust, l.Outcome}
 	switch {
 	case l.Event == task.Refused:
 		d.refused++
-		k.outcome = terms.Reject
 	case l.To == task.Scheduled:
 		d.allowed++
 	default:
@@ -132,12 +122,8 @@ func (m *month) came(l *audit.Line) {
 	if l.Kind == task.Effect {
 		d.effects++
 	}
-	m.decided[k]++
-	m.senders.add(whoOf(l.Trust, l.Sender))
+	m.senders.add(asker{l.Sender, string(l.Trust)}, 0, 1)
 }
-
-// whoOf returns a sender with how far it is proven. A level of trust has no blank.
-func whoOf(t terms.Trust, sender string) string { return string(t) + " " + sender }
 
 // begin notes a wait by its end.
 func (m *month) begin(l *audit.Line, start bool) {

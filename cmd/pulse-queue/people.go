@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 // The bounds of what is told apart, whatever the log holds. All else counts as others.
 const (
 	maxPeople  = 10_000 // senders, or senders with an action
+	maxWord    = 320    // bytes of a sender; an address is shorter
 	maxRecent  = 5      // tasks with a yes that are remembered of each
 	hoursOfDay = 24
 )
@@ -49,13 +52,13 @@ type answered struct {
 func newPeople() people {
 	return people{
 		answers: map[asked]*answered{},
-		starts:  bySender{of: "kind", capped: true, kinds: []string{"ask", "effect"}},
+		starts:  bySender{of: "kind", as: "external", kinds: []string{"ask", "effect"}, most: maxPeople},
 	}
 }
 
-// slot returns what is counted under a key, or under rest if too many keys are told apart.
-func slot[K comparable, V any](m map[K]*V, key, rest K) *V {
-	if m[key] == nil && len(m) >= maxPeople {
+// slot returns what is counted under a key, or under rest if so many keys are told apart.
+func slot[K comparable, V any](m map[K]*V, most int, key, rest K) *V {
+	if m[key] == nil && len(m) >= most {
 		key = rest
 	}
 	if m[key] == nil {
@@ -75,11 +78,11 @@ func (p *people) count(l *audit.Line, age time.Duration) {
 	switch l.Event {
 	case task.Started:
 		if age < queue.Window {
-			who := asker{l.Sender, l.Trust == terms.ExternalVerified}
+			who := asker{l.Sender, strconv.FormatBool(l.Trust == terms.ExternalVerified)}
 			p.starts.add(who, slices.Index(p.starts.kinds, string(l.Kind)), 1)
 		}
 	case task.Approved, task.Denied, task.Expired, task.Cancelled:
-		slot(p.answers, asked{named(l.Sender), l.Action}, asked{sender: others}).count(l)
+		slot(p.answers, maxPeople, asked{named(l.Sender), l.Action}, asked{sender: others}).count(l)
 	}
 	p.proofs.Add(l, age)
 }
@@ -107,7 +110,7 @@ func (a *answered) count(l *audit.Line) {
 
 // said returns the answers by sender.
 func (p *people) said() *bySender {
-	b := &bySender{of: "answer", kinds: []string{"yes", "no", "expired"}}
+	b := &bySender{of: "answer", kinds: []string{"yes", "no", "expired"}, most: maxPeople}
 	for k, a := range p.answers {
 		for i, n := range []int{a.yes, a.no, a.expired} {
 			b.add(asker{sender: k.sender}, i, n)
@@ -119,15 +122,13 @@ func (p *people) said() *bySender {
 // bySender counts things of a few kinds by sender.
 type bySender struct {
 	of     string // what the kinds are kinds of
-	capped bool   // it makes a difference whether senders are external
+	as     string // what else tells senders apart; empty: nothing
 	kinds  []string
+	most   int // senders that are told apart
 	counts map[asker]*[3]int
 }
 
-type asker struct {
-	sender   string
-	external bool // counts against the half of the caps that external senders share
-}
+type asker struct{ sender, as string }
 
 // sent is what was counted of a sender.
 type sent struct {
@@ -137,6 +138,9 @@ type sent struct {
 
 func (s *sent) all() int { return s.n[0] + s.n[1] + s.n[2] }
 
+// external reports whether a sender of starts counts against the half of the caps that external senders share.
+func (s *sent) external() bool { return s.as == "true" }
+
 // add counts n of a kind; below 0 it is of none.
 func (b *bySender) add(who asker, kind, n int) {
 	if kind < 0 || n == 0 {
@@ -145,30 +149,41 @@ func (b *bySender) add(who asker, kind, n int) {
 	if b.counts == nil {
 		b.counts = map[asker]*[3]int{}
 	}
-	who.sender = named(who.sender)
-	slot(b.counts, who, asker{others, who.external})[kind] += n
+	if b.counts[who] == nil {
+		who = asker{named(who.sender), strings.Clone(who.as)}
+	}
+	slot(b.counts, b.most, who, asker{others, who.as})[kind] += n
 }
 
-// top returns the n senders with the most, and all others as one or, if that makes a
-// difference to the caps, two.
+// all returns how many there are of all senders.
+func (b *bySender) all() (n int) {
+	for _, counts := range b.counts {
+		n += counts[0] + counts[1] + counts[2]
+	}
+	return n
+}
+
+// top returns the n senders with the most, and all others as one or, where something else tells senders
+// apart, as one of each.
 func (b *bySender) top(n int) (list []sent) {
 	for who, counts := range b.counts {
 		list = append(list, sent{who, *counts})
 	}
 	last := func(s *sent) int { return strings.Count(s.sender, others) }
 	slices.SortFunc(list, func(x, y sent) int {
-		return cmp.Or(last(&x)-last(&y), y.all()-x.all(), cmp.Compare(x.sender, y.sender))
+		return cmp.Or(last(&x)-last(&y), y.all()-x.all(), cmp.Compare(x.sender, y.sender), cmp.Compare(x.as, y.as))
 	})
-	var rest [2]sent
-	for _, s := range list[min(n, len(list)):] {
-		which := &rest[0]
-		if s.external {
-			which = &rest[1]
-		}
-		which.asker = asker{others, s.external}
+	list, left := list[:min(n, len(list))], list[min(n, len(list)):]
+	rest := map[string][3]int{}
+	for _, s := range left {
+		sum := rest[s.as]
 		for i := range s.n {
-			which.n[i] += s.n[i]
+			sum[i] += s.n[i]
 		}
+		rest[s.as] = sum
 	}
-	return append(list[:min(n, len(list))], slices.DeleteFunc(rest[:], func(s sent) bool { return s.all() == 0 })...)
+	for _, as := range slices.Sorted(maps.Keys(rest)) {
+		list = append(list, sent{asker{others, as}, rest[as]})
+	}
+	return list
 }

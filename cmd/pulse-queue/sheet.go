@@ -1,19 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
-	"pulse/lib/shared/terms"
 )
 
 // The bounds of what stands on a page, whatever the queue holds.
@@ -34,42 +32,31 @@ type sheet struct {
 
 	Waiting    []waiter // those that have waited longest
 	WaitingAll int
-	Findings   []trouble // the first of them
-	Found      int       // all of them
-	Unseen     []string  // what could not be looked at
+	Findings   []health.Finding // the first of them
+	Found      int              // all of them
+	Unseen     []string         // what could not be looked at
 
-	chart
-	Partial         bool // there is a day of which not every refusal is listed
+	Bars            []bar // what came day by day
+	Most, Width     int   // on one day; of all bars
+	Label           string
+	First, Last     string // day
+	Partial         bool   // there is a day of which not every refusal is listed
 	Days, Senders   grid
-	Trusts          grid
-	Others          string // senders that are not named
-	Causes          []reasoned
+	Causes          grid
 	Uncaused        int // of further causes
-	Waits, States   grid
+	Waits, Costs    grid
+	States          grid
 	Unknown, Limits string // which waits are left out, and where the caps are from
-	Costs           []cost
 
 	Head, Newest string // of the log; Newest is empty if it has no line
 	Log          string // why the log can't be read
 }
 
-type (
-	// grid is a table. Columns of numbers begin with "#".
-	grid struct {
-		Columns []string
-		Rows    [][]string
-	}
-	waiter   struct{ Since, Age, Action, Whose, Subject, Command string }
-	trouble  struct{ Code, Text, Do string }
-	reasoned struct {
-		Times                                int
-		Reason, Rule, Identity, Whom, Advice string
-	}
-	cost struct {
-		What     string
-		Used, Of int
-	}
-)
+// grid is a table. Columns of numbers begin with "#".
+type grid struct {
+	Columns []string
+	Rows    [][]string
+}
 
 // add adds a row of words and numbers.
 func (g *grid) add(cells ...any) {
@@ -80,34 +67,30 @@ func (g *grid) add(cells ...any) {
 	g.Rows = append(g.Rows, row)
 }
 
-// Share returns how much of a cap was used, in percent.
-func (c cost) Share() float64 {
-	if c.Of <= 0 {
-		return 0
-	}
-	return min(100, 100*float64(c.Used)/float64(c.Of))
-}
-
 // sheet makes the page of what was read.
 func (p *page) sheet() *sheet {
 	m := p.past.month
 	m.unlistedToday(&p.past.counts)
 	s := &sheet{
-		Headline: p.headline(), Waiting: p.waiters, WaitingAll: p.open.waiting.all, Costs: p.costs(),
+		Headline: p.headline(), Waiting: p.open.asked, WaitingAll: p.open.waiting.all,
 		Made:   "Made " + p.now.UTC().Format(time.RFC3339) + ". It does not change by itself. Days and times are UTC.",
 		Footer: "Written by pulse-queue " + cmdline.Version + " stats --html. It holds no script, no link and no picture, and loads nothing.",
 		Head:   audit.Bare(p.past.counts.Head), Limits: "the defaults, because no policy was named",
 		States: grid{Columns: []string{"state", "#tasks"}},
+		Costs:  grid{Columns: []string{"starts", "#used", "#most"}},
 		Waits:  grid{Columns: []string{"wait", "#times", "#half within", "#nine in ten within", "#longest now"}},
 	}
 	if p.named {
 		s.Limits = "those of the policy"
 	}
-	if !p.last.IsZero() {
-		s.Newest = p.last.UTC().Format(time.RFC3339)
+	if !p.past.newest.IsZero() {
+		s.Newest = p.past.newest.UTC().Format(time.RFC3339)
 	}
 	for _, st := range task.States {
 		s.States.add(st, p.figures.counts[st])
+	}
+	for _, one := range p.costs() {
+		s.Costs.add(one.what, one.used, one.most)
 	}
 	s.wait("for a start, once it is due", &m.start, p.figures.start)
 	s.wait("for a person's answer", &m.person, p.figures.look)
@@ -119,7 +102,6 @@ func (p *page) sheet() *sheet {
 	}
 	s.look(&p.health)
 	s.draw(m.days[:])
-	s.trust(m)
 	s.who(m)
 	s.why(p.past.refused)
 	return s
@@ -136,9 +118,7 @@ func (s *sheet) wait(what string, w *waits, now time.Duration) {
 // look takes over what health finds.
 func (s *sheet) look(h *looked) {
 	s.Found = len(h.findings)
-	for _, f := range h.findings[:min(s.Found, sheetFindings)] {
-		s.Findings = append(s.Findings, trouble{string(f.Code), clip(escape.Message(f.Text), sheetFinding), clip(escape.Message(f.Do), sheetFinding)})
-	}
+	s.Findings = h.findings[:min(s.Found, sheetFindings)]
 	if h.blind != "" {
 		s.Unseen = append(s.Unseen, "health could not be looked at: "+escape.Message(h.blind))
 	}
@@ -147,100 +127,80 @@ func (s *sheet) look(h *looked) {
 	}
 }
 
-// trust counts by level of trust and outcome. A level or outcome that this pulse does not
-// know, because a newer one wrote the line, is left out of no sum.
-func (s *sheet) trust(m *month) {
-	s.Trusts.Columns = []string{"trust", "#allow", "#confirm", "#review", "#reject", "#all"}
-	rows := map[terms.Trust][]int{}
-	for k, n := range m.decided {
-		k.trust = trustOf(k.trust)
-		if rows[k.trust] == nil {
-			rows[k.trust] = make([]int, len(terms.Outcomes)+1)
-		}
-		rows[k.trust][len(terms.Outcomes)] += n
-		if i := slices.Index(terms.Outcomes, k.outcome); i >= 0 {
-			rows[k.trust][i] += n
-		}
-	}
-	for _, t := range append(slices.Clone(terms.TrustLevels), otherTrust) {
-		if n := rows[t]; n != nil {
-			s.Trusts.add(t, n[0], n[1], n[2], n[3], n[4])
-		}
-	}
-}
-
-// otherTrust stands for a level that this pulse does not know.
-const otherTrust = "other"
-
-func trustOf(t terms.Trust) terms.Trust {
-	if t.Valid() {
-		return t
-	}
-	return otherTrust
-}
-
 // who names the most frequent senders.
 func (s *sheet) who(m *month) {
 	s.Senders.Columns = []string{"sender", "trust", "#records", "#yes"}
 	said := m.said().counts
-	list, more := m.senders.top(sheetSenders)
-	for _, one := range list {
-		trust, sender, _ := strings.Cut(one.word, " ")
+	for _, one := range m.senders.top(sheetSenders) {
 		yes := "–"
-		if n := said[asker{sender: named(sender)}]; n != nil {
+		if n := said[asker{sender: one.sender}]; n != nil {
 			yes = fmt.Sprintf("%d of %d", n[0], n[0]+n[1]+n[2])
 		}
-		s.Senders.add(escape.ASCII(cmp.Or(sender, "-")), trustOf(terms.Trust(trust)), one.times, yes)
-	}
-	switch {
-	case m.senders.lossy:
-		s.Others = fmt.Sprintf("And more than %d others. There are so many that the numbers are lower bounds.", more)
-	case more > 0:
-		s.Others = fmt.Sprintf("And %s.", count(more, "other"))
+		s.Senders.add(orDash(escape.ASCII(one.sender)), shown(one.as), one.all(), yes)
 	}
 }
 
 // why names the most frequent causes.
 func (s *sheet) why(t *tally) {
+	s.Causes.Columns = []string{"reason", "rule, and what to do", "for whom", "#records"}
 	s.Uncaused = t.others
 	for i, one := range t.sorted() {
 		if i >= sheetCauses {
 			s.Uncaused += one.times
 			continue
 		}
-		s.Causes = append(s.Causes, reasoned{
-			one.times, shown(one.reason), shown(one.rule), shown(one.identity),
-			one.whom(maxSenders, func(sender string) string { return clip(sender, 60) }), escape.Message(one.advice()),
-		})
+		s.Causes.add(shown(one.reason), clip(one.String(), sheetFinding), leading(one.whom, digestSome, 60, inAll), one.times)
 	}
 }
 
 // shown returns a word of the log.
 func shown(text string) string { return clip(escape.ASCII(text), sheetWhose) }
 
-// costs says what was spent of the caps.
-func (p *page) costs() []cost {
-	f, most := &p.figures, p.policy.Limits.MaxPerDay
-	return []cost{
-		{"asks", f.asks, most}, {"of these for external senders", f.others, half(most)}, {"effects", f.effects, most},
-	}
-}
+// The chart in its own units. It is stretched to the width of the page, so that no text
+// stands in it.
+const (
+	chartHeight = 100
+	barWidth    = 10
+	barGap      = 4
+)
 
-// waiter tells of a task that waits for a person, as ask does; s is nil if its file can't be
-// read.
-func (p *page) waiter(e *timed, s *queue.Stored) waiter {
-	w := waiter{
-		Since: e.at.UTC().Format(time.RFC3339), Age: span(p.now.Sub(e.at)), Action: string(e.Action),
-		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
+// bar is a day of the chart. Its parts differ in lightness and outline, not in colour alone.
+type (
+	bar struct {
+		Title string
+		Parts []part
 	}
-	if s == nil {
-		return w
+	part struct {
+		Class        string
+		X, Y, Height float64
 	}
-	w.Whose, w.Command = whose(s, sheetWhose), "pulse-approve yes "+e.ID
-	if p.subjects {
-		w.Subject = clip(escape.Line(topic(s)), sheetSubject)
+)
+
+// draw draws what came day by day, and says the same as a table.
+func (s *sheet) draw(days []daily) {
+	sum := 0
+	for i := range days {
+		d := &days[i]
+		s.Most, sum, s.Partial = max(s.Most, d.all()), sum+d.all(), s.Partial || d.more
 	}
-	return w
+	s.Width, s.First, s.Last = len(days)*(barWidth+barGap), days[0].date, days[len(days)-1].date
+	s.Label = fmt.Sprintf("%s, at most %d on one day; the table has the numbers", count(sum, "record"), s.Most)
+	s.Days.Columns = strings.Split("day,#allowed,#for a person,#refused,#all,#of these effects", ",")
+	for i, d := range days {
+		b := bar{Title: fmt.Sprintf("%s: %d allowed, %d for a person, %s refused", d.date, d.allowed, d.asked, atLeast(d.more, d.refused))}
+		top := float64(chartHeight)
+		for j, n := range []int{d.allowed, d.asked, d.refused} {
+			if n > 0 {
+				height := float64(n) * chartHeight / float64(s.Most)
+				top -= height
+				class := []string{"allowed", "asked", "refused"}[j]
+				b.Parts = append(b.Parts, part{class, float64(i*(barWidth+barGap) + barGap/2), top, height})
+			}
+		}
+		s.Bars = append(s.Bars, b)
+		s.Days.add(d.date, d.allowed, d.asked, atLeast(d.more, d.refused), atLeast(d.more, d.all()), d.effects)
+	}
+	slices.Reverse(s.Days.Rows)
 }
 
 func atLeast(more bool, n int) string {

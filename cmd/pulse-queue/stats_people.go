@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/health"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 )
 
@@ -48,8 +49,8 @@ func (b *bySender) samples() (list []sample) {
 	for _, s := range b.top(statsSenders) {
 		for i, kind := range b.kinds {
 			pairs := []string{"sender", s.sender, b.of, kind}
-			if b.capped {
-				pairs = append(pairs, "external", strconv.FormatBool(s.external))
+			if b.as != "" {
+				pairs = append(pairs, b.as, s.as)
 			}
 			list = append(list, sample{labels(pairs...), int64(s.n[i])})
 		}
@@ -89,8 +90,8 @@ func (b *bySender) json() []byte {
 	return record.List(nil, b.top(statsSenders), func(s *sent, dst []byte) []byte {
 		one := record.ObjectAfter(dst)
 		one.Str("sender", s.sender)
-		if b.capped {
-			one.Bool("external", s.external)
+		if b.as != "" {
+			one.Bool(b.as, s.external())
 		}
 		for i, kind := range b.kinds {
 			one.Int(kind, int64(s.n[i]))
@@ -120,15 +121,15 @@ func (f *figures) peopleRows() (rows [][2]string) {
 		}
 		add("answers", text)
 	}
-	add("yes", leading(m.said(), func(s *sent) string { return fmt.Sprintf("%d of %d", s.n[0], s.all()) }))
+	add("yes", leading(m.said(), digestSome, 60, func(s *sent) string { return fmt.Sprintf("%d of %d", s.n[0], s.all()) }))
 	for i, kind := range m.starts.kinds {
-		add(kind+"s of", leading(&m.starts, func(s *sent) string {
+		add(kind+"s of", leading(&m.starts, digestSome, 60, func(s *sent) string {
 			switch {
 			case s.n[i] == 0:
 				return ""
 			case f.most == 0:
 				return strconv.Itoa(s.n[i])
-			case s.external:
+			case s.external():
 				return fmt.Sprintf("%d of %d", s.n[i], half(f.most))
 			}
 			return fmt.Sprintf("%d of %d", s.n[i], f.most)
@@ -142,13 +143,17 @@ func (f *figures) peopleRows() (rows [][2]string) {
 	return rows
 }
 
-// leading names the senders with the most, each with what number says of it unless that is nothing.
-func leading(b *bySender, number func(*sent) string) string {
+// leading names the n senders with the most, each in at most so many columns and with what number says of
+// it, unless that is nothing.
+func leading(b *bySender, n, columns int, number func(*sent) string) string {
 	var parts []string
-	for _, s := range b.top(digestSome) {
-		if n := number(&s); n != "" {
-			parts = append(parts, clip(shown(s.sender), 60)+" "+n)
+	for _, s := range b.top(n) {
+		if text := number(&s); text != "" {
+			parts = append(parts, orDash(clip(escape.ASCII(s.sender), columns))+" "+text)
 		}
 	}
 	return strings.Join(parts, ", ")
 }
+
+// inAll is how often there was something of a sender.
+func inAll(s *sent) string { return fmt.Sprintf("(%d)", s.all()) }

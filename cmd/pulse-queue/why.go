@@ -1,130 +1,148 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
-// cause is why something was not allowed.
-type cause struct {
-	outcome        terms.Outcome
-	reason         string
-	rule, identity string
-	hook           bool // a run decided so about uses of a tool
+// cause is why something was rejected.
+type cause struct{ reason, rule, identity string }
+
+// causeOf returns the cause that a line names.
+func causeOf(l *audit.Line) cause { return cause{l.Change.Reason, l.Rule, l.IdentityReason} }
+
+// String returns the rule and how the sender was proven, with what to do, on one line that is safe to show.
+func (k cause) String() string {
+	text := cmp.Or(k.rule, k.reason)
+	if k.identity != "" {
+		text += " (" + k.identity + ")"
+	}
+	if advice := k.advice(); advice != "" {
+		text += ": " + advice
+	}
+	return escape.Message(text)
 }
 
-// toll is how often there was a cause, and for whom.
-type toll struct {
-	cause
-	times   int
-	senders frequent
+// advice says what to do: about the sender, if that is what the policy rejects, and
+// otherwise about the decision.
+func (k cause) advice() string {
+	who := identity.Reason(k.identity)
+	aboutSender := decision.Reason(k.reason) == decision.NotPermitted || decision.Reason(k.reason) == decision.Unchecked
+	if aboutSender && !who.Good() && who.Advice() != "" {
+		return who.Advice()
+	}
+	if text, ok := queueAdvice[k.reason]; ok {
+		return text
+	}
+	return decision.Reason(k.reason).Advice()
 }
 
-// tally counts causes. Its memory is bounded, whatever the log holds.
+// queueAdvice is for reasons that no decision has.
+var queueAdvice = map[string]string{
+	queue.Quota:               "answer what waits of that sender, or raise limits.pending_per_sender",
+	queue.ReasonSessionSpent:  "answer with pulse-approve, or open another session",
+	queue.ReasonCloseUnproven: "answer with pulse-approve",
+	queue.ReasonApproval:      "answer again with pulse-approve",
+	"definition_changed":      "see what the MCP server has changed, and accept it: pulse-authorize hook mcp --pin NAME -- SERVER",
+	"hook_failed":             "see which client of the worker it is: pulse-authorize hook reads those of the versions in pulse-agents(7)",
+}
+
+// tally counts what was rejected, by cause and sender. Its memory is bounded, whatever the log holds.
 type tally struct {
-	causes  map[cause]*toll
+	causes  map[cause]*bySender
 	others  int // lines with a cause beyond maxCauses
 	limited []string
 }
 
-func newTally() *tally { return &tally{causes: map[cause]*toll{}} }
+func newTally() *tally { return &tally{causes: map[cause]*bySender{}} }
 
-// maxCauses bounds how many causes are told apart. A policy has fewer.
-const maxCauses = 500
+// The bounds of what is told apart. A policy has fewer causes.
+const (
+	maxCauses  = 500
+	maxSenders = 200 // of a cause
+)
 
-// why counts the reasons in the selected lines and prints them.
-func why(c *cli.Context, s queue.Store, sel *selection, lines queue.Lines, out *bufio.Writer) error {
-	t := newTally()
-	err := lines(func(_ []byte, l *audit.Line) error {
-		t.hear(sel, l)
-		return c.Context.Err()
-	})
-	if err != nil {
-		return err
-	}
-	var counts queue.Counts
-	if err := s.View(func(v queue.View) error { counts = v.Counts(); return nil }); err != nil {
-		return err
-	}
-	t.days(sel, &counts)
-	if c.Bool("json") {
-		return t.json(out, &counts)
-	}
-	return t.table(out, &counts)
-}
-
-// hear counts a line of the log, if it is selected.
-func (t *tally) hear(sel *selection, l *audit.Line) {
-	if l.Event == audit.Limited {
+// hear counts a line of the log. A refusal for a sender's quota counts, whatever the policy says.
+func (t *tally) hear(l *audit.Line) {
+	switch l.Event {
+	case audit.Limited:
 		t.limited = append(t.limited, l.Time.UTC().Format(time.DateOnly))
-	}
-	if l.Event == task.Refused { // for the sender's quota, too, whatever the policy says
-		l.Outcome = terms.Reject
-	}
-	if sel.has(l) {
-		t.add(l, sel.outcome)
-	}
-}
-
-// days keeps the days of which not every refusal is in the log. The line that says so may be
-// from before the lines that were read.
-func (t *tally) days(sel *selection, counts *queue.Counts) {
-	if sel.task != "" || sel.event != "" && sel.event != task.Refused || sel.outcome != "" && sel.outcome != terms.Reject {
-		t.limited = nil
+		return
+	case task.Refused:
+	case task.Added, task.Parked, task.Dropped:
+		if l.Outcome != terms.Reject {
+			return
+		}
+	default:
 		return
 	}
-	today := counts.Refused > queue.MaxRefusals && counts.Day >= sel.since.UTC().Format(time.DateOnly)
+	k := causeOf(l)
+	one := t.causes[k]
+	if one == nil && len(t.causes) >= maxCauses {
+		t.others++
+		return
+	}
+	if one == nil {
+		one = &bySender{most: maxSenders}
+		t.causes[cause{strings.Clone(k.reason), strings.Clone(k.rule), strings.Clone(k.identity)}] = one
+	}
+	one.add(asker{sender: l.Sender}, 0, 1)
+}
+
+// days keeps the days since a time of which not every refusal is in the log. The line that says so may be
+// from before the lines that were read.
+func (t *tally) days(since time.Time, counts *queue.Counts) {
+	today := counts.Refused > queue.MaxRefusals && counts.Day >= since.UTC().Format(time.DateOnly)
 	if today && !slices.Contains(t.limited, counts.Day) {
 		t.limited = append(t.limited, counts.Day)
 	}
 }
 
-// add counts a line if it says that something was not allowed, or was decided as wanted.
-func (t *tally) add(l *audit.Line, want terms.Outcome) {
-	k := cause{outcome: l.Outcome, reason: l.Change.Reason, rule: l.Rule, identity: l.IdentityReason}
-	times := 1
-	switch l.Event {
-	case task.Refused, task.Added, task.Parked, task.Dropped:
-	case audit.Judged:
-		k.hook, times = true, l.Count
-	default:
-		return
-	}
-	if let := l.Event == audit.Judged || l.Event == task.Added && k.reason != queue.ReasonSessionSpent; let &&
-		k.outcome == terms.Allow && want == "" {
-		return
-	}
-	one := t.causes[k]
-	if one == nil && len(t.causes) >= maxCauses {
-		t.others += times
-		return
-	}
-	if one == nil {
-		k.reason, k.rule, k.identity = strings.Clone(k.reason), strings.Clone(k.rule), strings.Clone(k.identity)
-		one = &toll{cause: k}
-		t.causes[k] = one
-	}
-	one.times += times
-	if !k.hook {
-		one.senders.add(l.Sender)
-	}
+// toll is how often there was a cause.
+type toll struct {
+	cause
+	times int
+	whom  *bySender
 }
 
 // sorted returns the causes, the most frequent first.
-func (t *tally) sorted() []*toll {
-	return slices.SortedFunc(maps.Values(t.causes), func(a, b *toll) int {
-		return cmp.Or(cmp.Compare(b.times, a.times), cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.reason, b.reason),
-			cmp.Compare(a.rule, b.rule), cmp.Compare(a.identity, b.identity))
+func (t *tally) sorted() (list []toll) {
+	for k, whom := range t.causes {
+		list = append(list, toll{k, whom.all(), whom})
+	}
+	slices.SortFunc(list, func(a, b toll) int {
+		return cmp.Or(b.times-a.times, cmp.Compare(a.reason, b.reason), cmp.Compare(a.rule, b.rule), cmp.Compare(a.identity, b.identity))
 	})
+	return list
+}
+
+// unlisted says what is known of refusals of a day that have no line.
+func unlisted(day string, counts *queue.Counts) string {
+	text := fmt.Sprintf("after the first %d refusals of %s the others are counted and not listed", queue.MaxRefusals, day)
+	if counts.Day == day {
+		text += fmt.Sprintf(": %d in all", counts.Refused)
+	}
+	return text
+}
+
+// barred reports whether a line says that something was not allowed, or was decided as wanted.
+func barred(l *audit.Line, want terms.Outcome) bool {
+	switch l.Event {
+	case task.Refused, task.Parked, task.Dropped, audit.Limited:
+		return true
+	case task.Added, audit.Judged:
+		return want != "" || l.Outcome != terms.Allow || l.Change.Reason == queue.ReasonSessionSpent
+	}
+	return false
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -12,57 +11,33 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// TestFrequent: counts are exact while words are few, and otherwise never too high, and no
-// frequent word is lost among a flood of others, wherever they stand.
-func TestFrequent(t *testing.T) {
-	for _, different := range []int{10, maxWords, maxWords + 1, 50000} {
-		var f frequent
-		want, all := map[string]int{}, 0
-		random := rand.New(rand.NewPCG(1, uint64(different)))
-		for i := range 100000 {
-			w := fmt.Sprint("w", random.IntN(different))
-			if i < different {
-				w = fmt.Sprint("w", i)
-			}
-			if i%10 == 9 {
-				w = "often"
-			}
-			f.add(w)
-			want[w]++
-			all++
-		}
-		if f.lossy != (len(want) > maxWords) || len(f.counts) > maxWords {
-			t.Errorf("%d: lossy %v, %d are kept", different, f.lossy, len(f.counts))
-		}
-		for w, n := range f.counts {
-			if n > want[w] || !f.lossy && n != want[w] || n < want[w]-all/maxWords {
-				t.Errorf("%d: %s was counted %d times, and came %d times", different, w, n, want[w])
-			}
-		}
-		list, more := f.top(3)
-		if list[0].word != "often" && different > 10 || more > len(want)-3 || !f.lossy && more != len(want)-3 {
-			t.Errorf("%d: %v and %d more of %d", different, list, more, len(want))
-		}
-	}
-}
-
 // TestTallyIsBounded: whatever lines hold, what is kept of them is bounded, and none of it
 // keeps the line in memory.
 func TestTallyIsBounded(t *testing.T) {
-	tl := tally{causes: map[cause]*toll{}}
+	tl := newTally()
 	for i := range 3 * maxCauses {
 		l := audit.Line{Time: time.Now(), Event: task.Refused, Outcome: terms.Reject, Rule: fmt.Sprint("r", i),
 			Sender: strings.Repeat("x", 10*maxWord) + fmt.Sprint(i)}
-		tl.add(&l, "")
+		tl.hear(&l)
 	}
 	if len(tl.causes) != maxCauses || tl.others != 2*maxCauses {
 		t.Errorf("%d causes, %d others", len(tl.causes), tl.others)
 	}
 	for _, one := range tl.causes {
-		for w := range one.senders.counts {
-			if len(w) > maxWord {
-				t.Fatalf("%d bytes of a sender", len(w))
+		for who := range one.counts {
+			if len(who.sender) > maxWord {
+				t.Fatalf("%d bytes of a sender", len(who.sender))
 			}
 		}
+	}
+	many := newTally()
+	for i := range 3 * maxSenders {
+		many.hear(&audit.Line{Event: task.Refused, Sender: fmt.Sprint(i)})
+	}
+	if list := many.sorted(); len(list) != 1 || list[0].times != 3*maxSenders || len(list[0].whom.counts) != maxSenders+1 {
+		t.Errorf("%+v", list)
+	}
+	if got := leading(many.sorted()[0].whom, 1, 60, inAll); got != "0 (1), (others) (599)" {
+		t.Error(got)
 	}
 }
