@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 )
@@ -68,7 +69,7 @@ func jumped(clock *clock.Clock) string {
 	if clock.Back() {
 		way = "back"
 	}
-	return fmt.Sprintf("%s %s, from %s to %s", span(clock.To.Sub(clock.From).Abs()), way,
+	return fmt.Sprintf("%s %s, from %s to %s", duration.Span(clock.To.Sub(clock.From).Abs()), way,
 		clock.From.UTC().Format(time.RFC3339), clock.To.UTC().Format(time.RFC3339))
 }
 

@@ -68,7 +68,7 @@ func (h *looked) look(s door.Store) (err error) {
 // lines returns what was found, with the command of each on a line of its own.
 func (h *looked) lines() []string {
 	if h.blind != "" {
-		return wrap(titled("health", "could not be looked at: "+escape.Message(h.blind)), len(under))
+		return []string{titled("health", "could not be looked at: "+escape.Message(h.blind))}
 	}
 	title, told := "finds "+count(len(h.findings), "thing"), map[health.Code]bool{}
 	var lines []string
@@ -79,8 +79,8 @@ func (h *looked) lines() []string {
 			continue
 		}
 		told[f.Code] = true
-		lines = append(lines, wrap("  "+escape.Message(string(f.Code)+": "+f.Text), len(under))...)
-		lines = append(lines, wrap("       "+escape.Message(f.Do), len(under))...)
+		lines = append(lines, "  "+escape.Message(string(f.Code)+": "+f.Text))
+		lines = append(lines, "       "+escape.Message(f.Do))
 	}
 	if h.long {
 		lines = append(lines, "  the log is long: its chain was not checked", "       pulse-queue verify")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/duration"
 )
 
 // put returns the line about a task that is put off.
@@ -36,8 +37,8 @@ func (p *page) untaken() []string {
 	if u.All == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d not taken, oldest %s: pulse-queue outbox", u.All, span(p.now.Sub(u.Since)))
-	return wrap(titled("proposed", text), len(under))
+	text := fmt.Sprintf("%d not taken, oldest %s: pulse-queue outbox", u.All, duration.Span(p.now.Sub(u.Since)))
+	return []string{titled("proposed", text)}
 }
 
 // drafted are the drafts that nobody has removed. Those of a queue on a server lie beside their
@@ -66,8 +67,8 @@ func (d *drafted) lines(now time.Time) []string {
 	if d.flat {
 		where = `ls -ltr "$PULSE_QUEUE"/drafts`
 	}
-	text := fmt.Sprintf("%d not removed, oldest %s: %s", d.n, span(now.Sub(d.oldest)), where)
-	return wrap(titled("drafts", text), len(under))
+	text := fmt.Sprintf("%d not removed, oldest %s: %s", d.n, duration.Span(now.Sub(d.oldest)), where)
+	return []string{titled("drafts", text)}
 }
 
 // cost is what was spent of a cap.
@@ -92,5 +93,5 @@ func (p *page) starts() []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return wrap(titled("starts", "within 24 h: "+strings.Join(parts, ", ")), len(under))
+	return []string{titled("starts", "within 24 h: "+strings.Join(parts, ", "))}
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/approve/screen"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
@@ -25,11 +24,11 @@ func (p *page) lines(env []string) []string {
 		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.now),
 		p.starts(), p.past.mail(), p.health.lines(), p.recurs(),
 	)
-	lines := screen.Fold(wrap(p.headline(), 2), digestWidth)
+	lines := fold([]string{p.headline()})
 	if len(rest) > 0 {
 		lines = append(lines, env...)
 	}
-	return append(lines, screen.Fold(rest, digestWidth)...)
+	return append(lines, fold(rest)...)
 }
 
 // headline says in one sentence whether anything needs a person.
@@ -43,7 +42,7 @@ func (p *page) headline() string {
 	}
 	if w := &p.open.waiting; w.all > 0 {
 		parts = append(parts, fmt.Sprintf("%s for a person, oldest %s",
-			agreed(w.all, "task waits", "tasks wait"), span(p.now.Sub(w.list[0].at))))
+			agreed(w.all, "task waits", "tasks wait"), duration.Span(p.now.Sub(w.list[0].at))))
 	}
 	if n := len(p.health.findings); n > 0 {
 		parts = append(parts, "health finds "+count(n, "thing"))
@@ -91,45 +90,18 @@ func titled(name, text string) string { return fmt.Sprintf("%-8s %s", name, text
 // under is how far the lines of a section that belong to the line above them are indented.
 const under = "         "
 
-// wrap breaks a line between words. What has no blank is left to screen.Fold.
-func wrap(line string, indent int) (lines []string) {
-	for fitting(line, digestWidth) < len(line) {
-		end := strings.LastIndexByte(line[:fitting(line, digestWidth+1)], ' ')
-		if end <= indent {
-			break
-		}
-		lines = append(lines, line[:end])
-		line = under[:indent] + line[end+1:]
-	}
-	return append(lines, line)
-}
-
-// clip cuts a text that was escaped to at most n columns. The mark of a cut is ASCII, as all of
-// a digest is without --subjects: mail(1) makes plain text of that in the locale of cron.
-func clip(s string, n int) string {
-	const cut = "..."
-	if fitting(s, n) == len(s) {
-		return s
-	}
-	return s[:fitting(s, n-len(cut))] + cut
-}
-
-// fitting returns how many bytes of a text have at most n columns. As in screen.Fold, a
-// character that is not ASCII counts as two columns, and a mark stays with its letter.
-func fitting(s string, n int) (end int) {
-	used := 0
-	for i, r := range s {
-		if !escape.Joins(r) {
-			end = i
-		}
-		if used++; r >= utf8.RuneSelf {
-			used++
-		}
-		if used > n {
-			return end
+// fold breaks lines that are wider than a page, between words where there are any.
+func fold(lines []string) (folded []string) {
+	for _, l := range lines {
+		for prefix := ""; ; prefix = under {
+			n := escape.Fit(l, digestWidth-len(prefix), len(under)-len(prefix))
+			folded = append(folded, prefix+strings.TrimSuffix(l[:n], " "))
+			if l = l[n:]; l == "" {
+				break
+			}
 		}
 	}
-	return len(s)
+	return folded
 }
 
 // counted counts the tasks by state.
@@ -143,5 +115,5 @@ func (p *page) counted() []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return wrap(titled("tasks", strings.Join(parts, ", ")), len(under))
+	return []string{titled("tasks", strings.Join(parts, ", "))}
 }

@@ -155,7 +155,7 @@ func (p *page) ended() []string {
 		if all += ends[e]; i < digestEnds {
 			named = all
 			text := fmt.Sprintf("  %4d %-16s %s", ends[e], escape.ASCII(string(e.action)), escape.ASCII(e.how))
-			lines = append(lines, clip(text, digestWidth))
+			lines = append(lines, escape.Clip(text, digestWidth))
 		}
 	}
 	lines[0] = titled("ended", fmt.Sprintf("%d since %s", all, p.since.UTC().Format(time.RFC3339)))
@@ -182,11 +182,11 @@ func (p *page) refused() []string {
 		if len(why+whom) <= digestWidth {
 			lines = append(lines, why+whom)
 		} else {
-			lines = append(lines, clip(why, digestWidth), clip("       "+whom, digestWidth))
+			lines = append(lines, escape.Clip(why, digestWidth), escape.Clip("       "+whom, digestWidth))
 		}
 	}
 	for _, day := range t.limited {
-		lines = append(lines, wrap("  "+unlisted(day, &p.past.counts), len(under))...)
+		lines = append(lines, "  "+unlisted(day, &p.past.counts))
 	}
 	if len(lines) == 1 {
 		return nil
@@ -203,7 +203,7 @@ func (p *past) mail() (lines []string) {
 	name := "mail"
 	for _, source := range list[:min(len(list), digestSome)] {
 		text := "last " + p.seen[source].UTC().Format(time.RFC3339) + " " + escape.ASCII(source)
-		lines = append(lines, clip(titled(name, text), digestWidth))
+		lines = append(lines, escape.Clip(titled(name, text), digestWidth))
 		name = ""
 	}
 	if more := len(list) - len(lines); more > 0 {

@@ -104,12 +104,12 @@ func (p *page) recurs() []string {
 	lines := []string{titled("recurs", fmt.Sprintf("always yes in %d days; for new.toml, a copy of the policy", monthDays))}
 	for _, h := range p.habits {
 		text := fmt.Sprintf("  you said yes to %d of %d asks of %s for %s", h.yes, h.yes, escape.ASCII(h.sender), h.action)
-		lines = append(lines, wrap(text, len(under))...)
+		lines = append(lines, text)
 		if h.whole {
 			lines = append(lines, "       # at the end")
 		}
 		for _, l := range h.row {
-			lines = append(lines, wrap("       "+l, len(under))...)
+			lines = append(lines, "       "+l)
 		}
 	}
 	return append(lines, "  what else that lets in",

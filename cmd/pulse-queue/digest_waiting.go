@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -114,7 +115,7 @@ type waiter struct{ Since, Age, Action, Whose, Subject, Command string }
 // ask tells of a task that waits for a person.
 func (p *page) ask(e *timed, s *queue.Stored) waiter {
 	w := waiter{
-		Since: e.at.UTC().Format(time.RFC3339), Age: span(p.now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
+		Since: e.at.UTC().Format(time.RFC3339), Age: duration.Span(p.now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
 		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
 	}
 	if s == nil {
@@ -122,7 +123,7 @@ func (p *page) ask(e *timed, s *queue.Stored) waiter {
 	}
 	w.Whose, w.Command = whose(s, p.columns), "pulse-approve yes "+e.ID
 	if p.subjects {
-		w.Subject = clip(escape.Line(topic(s)), sheetSubject)
+		w.Subject = escape.Clip(escape.Line(topic(s)), sheetSubject)
 	}
 	return w
 }
@@ -143,14 +144,14 @@ func whose(s *queue.Stored, columns int) string {
 	columns -= len(marks)
 	sender, targets := escape.ASCII(cmp.Or(s.Identity.Sender, "-")), s.Target()
 	if len(targets) == 0 {
-		return clip(sender, columns) + marks
+		return escape.Clip(sender, columns) + marks
 	}
 	more := ""
 	if len(targets) > 1 {
 		more = fmt.Sprintf(" and %d more", len(targets)-1)
 	}
-	sender = clip(sender, columns/2) + " to "
-	return sender + clip(escape.ASCII(targets[0]), columns-len(sender)-len(more)) + more + marks
+	sender = escape.Clip(sender, columns/2) + " to "
+	return sender + escape.Clip(escape.ASCII(targets[0]), columns-len(sender)-len(more)) + more + marks
 }
 
 // topic returns the subject of a task, for people who asked for it.
@@ -175,7 +176,7 @@ func (p *page) waiting() []string {
 	for _, a := range p.open.asked {
 		lines = append(lines, fmt.Sprintf("  %4s %-16s %s", a.Age, a.Action, a.Whose))
 		if a.Subject != "" {
-			lines = append(lines, "       | "+clip(a.Subject, digestWidth-len("       | ")))
+			lines = append(lines, "       | "+escape.Clip(a.Subject, digestWidth-len("       | ")))
 		}
 		lines = append(lines, "       "+a.Command)
 	}

@@ -30,7 +30,7 @@ var (
 		"parts":   func(word string) []string { return strings.SplitAfter(word, "_") },
 		"number":  func(column string) bool { return column[0] == '#' },
 		"heading": func(column string) string { return strings.TrimPrefix(column, "#") },
-		"clip":    func(text string) string { return clip(escape.Message(text), sheetFinding) },
+		"clip":    func(text string) string { return escape.Clip(escape.Message(text), sheetFinding) },
 		"more": func(all, named int) string {
 			if all == named {
 				return ""

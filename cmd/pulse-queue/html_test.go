@@ -17,6 +17,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape/escapetest"
 	"pulse/lib/shared/request"
@@ -202,7 +203,7 @@ func TestWithin(t *testing.T) {
 		}
 		slices.Sort(all)
 		for _, percent := range []int{50, 90} {
-			if want := all[(percent*len(all)+99)/100-1]; span(w.within(percent)) != span(want) {
+			if want := all[(percent*len(all)+99)/100-1]; duration.Span(w.within(percent)) != duration.Span(want) {
 				t.Fatalf("%d in a hundred of %v waited %s", percent, all, w.within(percent))
 			}
 		}

@@ -29,7 +29,7 @@ var listColumns = []column{
 	{"TRUST", 22, 140, func(s *queue.Stored, _ time.Time) string { return orDash(string(s.Identity.Trust)) }},
 	{"ACTION", 16, 100, func(s *queue.Stored, _ time.Time) string { return orDash(escape.ASCII(string(s.Decision.Action))) }},
 	{"SENDER", 24, listRows, func(s *queue.Stored, _ time.Time) string {
-		return orDash(cut(escape.ASCII(s.Identity.Sender), 40))
+		return orDash(escape.Clip(escape.ASCII(s.Identity.Sender), 40))
 	}},
 }
 
@@ -111,12 +111,12 @@ func (l *listing) last(t *table, cells []string, s *queue.Stored, text string) e
 	notes := l.notes(s)
 	switch left := t.columns - len(notes) - 2*len(cells); {
 	case t.columns == 0:
-		text = cut(text, lastWidth)
+		text = escape.Clip(text, lastWidth)
 	default:
 		for _, w := range t.widths {
 			left -= w
 		}
-		text = clip(text, max(left, 0))
+		text = escape.Clip(text, max(left, 0))
 	}
 	return t.row(append(cells, text+notes)...)
 }
@@ -133,7 +133,7 @@ func later(t *task.Task, now time.Time) string {
 // before it, as before each cell, and a subject has no two together, so it can't say that itself.
 func (f *filter) notes(s *queue.Stored) (text string) {
 	if by := s.Task.Partly; by != "" {
-		text += "  (partly approved by " + cut(escape.Line(by), 24) + ")"
+		text += "  (partly approved by " + escape.Clip(escape.Line(by), 24) + ")"
 	}
 	if f.beside[s.Task.ID] {
 		text += "  (+draft)"

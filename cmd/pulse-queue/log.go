@@ -151,6 +151,6 @@ func told(l *audit.Line) []string {
 	return []string{
 		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state),
 		orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])), orDash(escape.ASCII(string(l.Action))),
-		orDash(cut(escape.ASCII(l.Sender), 40)), orDash(escape.Line(reason)), orDash(escape.Line(by)),
+		orDash(escape.Clip(escape.ASCII(l.Sender), 40)), orDash(escape.Line(reason)), orDash(escape.Line(by)),
 	}
 }

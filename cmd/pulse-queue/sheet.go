@@ -10,6 +10,7 @@ import (
 	"pulse/lib/queue/health"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
@@ -109,10 +110,10 @@ func (p *page) sheet() *sheet {
 
 func (s *sheet) wait(what string, w *waits, now time.Duration) {
 	if w.n == 0 {
-		s.Waits.add(what, 0, "–", "–", span(now))
+		s.Waits.add(what, 0, "–", "–", duration.Span(now))
 		return
 	}
-	s.Waits.add(what, w.n, span(w.within(50)), span(w.within(90)), span(now))
+	s.Waits.add(what, w.n, duration.Span(w.within(50)), duration.Span(w.within(90)), duration.Span(now))
 }
 
 // look takes over what health finds.
@@ -149,12 +150,12 @@ func (s *sheet) why(t *tally) {
 			s.Uncaused += one.times
 			continue
 		}
-		s.Causes.add(shown(one.reason), clip(one.String(), sheetFinding), leading(one.whom, digestSome, 60, inAll), one.times)
+		s.Causes.add(shown(one.reason), escape.Clip(one.String(), sheetFinding), leading(one.whom, digestSome, 60, inAll), one.times)
 	}
 }
 
 // shown returns a word of the log.
-func shown(text string) string { return clip(escape.ASCII(text), sheetWhose) }
+func shown(text string) string { return escape.Clip(escape.ASCII(text), sheetWhose) }
 
 // The chart in its own units. It is stretched to the width of the page, so that no text
 // stands in it.

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/record"
@@ -191,11 +192,11 @@ func (f *figures) table(w io.Writer) error {
 	for _, st := range task.States {
 		fmt.Fprintf(tab, "%s\t%d\n", st, f.counts[st])
 	}
-	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", span(f.start), span(f.look))
+	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", duration.Span(f.start), duration.Span(f.look))
 	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n",
 		count(f.asks, "ask"), f.others, count(f.effects, "effect"))
 	if f.untaken.All > 0 {
-		fmt.Fprintf(tab, "proposed\t%d not taken, oldest %s\n", f.untaken.All, span(f.now.Sub(f.untaken.Since)))
+		fmt.Fprintf(tab, "proposed\t%d not taken, oldest %s\n", f.untaken.All, duration.Span(f.now.Sub(f.untaken.Since)))
 	}
 	if f.day != "" {
 		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)

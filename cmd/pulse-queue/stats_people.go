@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/health"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
 )
@@ -117,7 +118,7 @@ func (f *figures) peopleRows() (rows [][2]string) {
 	if m.person.n > 0 {
 		text := count(m.person.n, "answer")
 		for _, p := range percents {
-			text += ", " + p.words + " " + span(m.person.within(p.percent))
+			text += ", " + p.words + " " + duration.Span(m.person.within(p.percent))
 		}
 		add("answers", text)
 	}
@@ -149,7 +150,7 @@ func leading(b *bySender, n, columns int, number func(*sent) string) string {
 	var parts []string
 	for _, s := range b.top(n) {
 		if text := number(&s); text != "" {
-			parts = append(parts, orDash(clip(escape.ASCII(s.sender), columns))+" "+text)
+			parts = append(parts, orDash(escape.Clip(escape.ASCII(s.sender), columns))+" "+text)
 		}
 	}
 	return strings.Join(parts, ", ")

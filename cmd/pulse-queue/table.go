@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/duration"
+	"pulse/lib/shared/escape"
 )
 
 // table prints columns of given widths, two blanks apart.
@@ -23,9 +25,9 @@ func (t *table) row(cells ...string) error {
 	for i, cell := range cells {
 		last := i == len(cells)-1
 		if t.columns > 0 && last {
-			cell = clip(cell, left)
+			cell = escape.Clip(cell, left)
 		} else if t.columns > 0 {
-			cell = clip(cell, min(t.widths[i], left))
+			cell = escape.Clip(cell, min(t.widths[i], left))
 		}
 		t.out.WriteString(cell)
 		if last {
@@ -46,13 +48,6 @@ func orDash(s string) string {
 	return s
 }
 
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -65,7 +60,7 @@ func age(now, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return span(now.Sub(t))
+	return duration.Span(now.Sub(t))
 }
 
 // ahead is how long a task waits until its time, to be put after its age: +5m.
@@ -73,18 +68,5 @@ func ahead(now, t time.Time) string {
 	if !now.Before(t) || t.Equal(queue.Forever) {
 		return ""
 	}
-	return "+" + span(t.Sub(now))
-}
-
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
+	return "+" + duration.Span(t.Sub(now))
 }

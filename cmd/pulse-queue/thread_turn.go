@@ -127,7 +127,7 @@ func (t *turn) stands() string {
 // keeps nothing else of it in memory.
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.Clone(cut(text, maxNote))
+	return strings.Clone(escape.Clip(text, maxNote))
 }
 
 func beginnings(list []string) []string {

@@ -1,9 +1,7 @@
 package screen
 
 import (
-	"cmp"
 	"strings"
-	"unicode/utf8"
 
 	"pulse/lib/shared/escape"
 )
@@ -37,11 +35,11 @@ func fold(lines []string, columns int) (rows []row) {
 			prefix = Gutter
 		}
 		name, _, _ := strings.Cut(l, " ")
-		n := fitting(l, columns)
+		n := escape.Fit(l, columns, columns*2/3)
 		r := row{text: l[:n], from: from, name: len(name), alarm: alarms(l)}
 		rows = append(rows, r)
 		for start := n; start < len(l); start += n {
-			n = fitting(l[start:], columns-len(prefix))
+			n = escape.Fit(l[start:], columns-len(prefix), (columns-len(prefix))*2/3)
 			rows = append(rows, row{text: prefix + l[start:start+n], from: from + start, alarm: r.alarm})
 		}
 		from += len(l) + 1
@@ -80,26 +78,3 @@ func (r *row) paint() string {
 
 // indent is as wide as a name.
 const indent = "         "
-
-// fitting returns how many bytes of l to put into so many columns: all of them, or those
-// up to the last blank if that leaves the row well filled, or as many as fit. A mark
-// stays with its letter: at the beginning of a row it would sit on the gutter.
-func fitting(l string, columns int) int {
-	used, whole, blank := 0, 0, 0
-	for i, r := range l {
-		if !escape.Joins(r) {
-			whole = i
-			if i > 0 && l[i-1] == ' ' && used > columns*2/3 {
-				blank = i
-			}
-		}
-		used++
-		if r >= utf8.RuneSelf {
-			used++
-		}
-		if used > columns {
-			return cmp.Or(blank, whole, i)
-		}
-	}
-	return len(l)
-}

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/policy"
@@ -70,7 +71,7 @@ func Sheet(s *queue.Stored, c *Case) []string {
 		Fact("rule", "%s", s.Decision.Rule),
 		Fact("because", "%s (%s, %s)", orNone(s.Decision.Why), s.Decision.Outcome, s.Decision.Reason),
 		Fact("state", "%s since %s (%s)", s.Task.State, s.Task.Since.Format(time.RFC3339), s.Task.Reason),
-		Fact("age", "%s, made %s; attempts %d, restarts %d", span(c.Now.Sub(s.Task.Created)),
+		Fact("age", "%s, made %s; attempts %d, restarts %d", duration.Span(c.Now.Sub(s.Task.Created)),
 			s.Task.Created.Format(time.RFC3339), s.Task.Attempts, s.Task.Restarts))
 	if s.Task.State == task.Awaiting {
 		lines = append(append(lines, Told(&s.Task)...), c.expires(s))
@@ -246,7 +247,7 @@ func (c *Case) asked(s *queue.Stored) (lines []string) {
 	case root.Record == nil:
 		return []string{Fact("warning", "the file of its ask can't be read: whose wish it was can't be checked")}
 	}
-	text := fmt.Sprintf("by %s, %s ago", escape.ASCII(orNone(root.Identity.Sender)), span(c.Now.Sub(root.Task.Created)))
+	text := fmt.Sprintf("by %s, %s ago", escape.ASCII(orNone(root.Identity.Sender)), duration.Span(c.Now.Sub(root.Task.Created)))
 	if m := root.Shown; m != nil && m.Subject != "" {
 		text += ": " + m.Subject
 	}
@@ -395,7 +396,7 @@ func (c *Case) expires(s *queue.Stored) string {
 	if !c.Now.Before(at) {
 		return Fact("expires", "now: the next run rejects it unless it is answered (limits.review_expires)")
 	}
-	return Fact("expires", "in %s, %s: without an answer it is rejected", span(at.Sub(c.Now)), at.Format(time.RFC3339))
+	return Fact("expires", "in %s, %s: without an answer it is rejected", duration.Span(at.Sub(c.Now)), at.Format(time.RFC3339))
 }
 
 // again repeats the head below a long content, so that what is read last is ours.
@@ -430,17 +431,4 @@ func (c *Case) cautions(s *queue.Stored) (lines []string) {
 			"look outside first: yes does it once more, no is for when it did"))
 	}
 	return lines
-}
-
-// span returns a duration in the unit that a person would use, rounded down.
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }

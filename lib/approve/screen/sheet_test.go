@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -156,7 +157,7 @@ func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Hour: "0s", 59 * time.Second: "59s", time.Minute: "1m", 119 * time.Minute: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d",
 	} {
-		if got := span(d); got != want {
+		if got := duration.Span(d); got != want {
 			t.Errorf("%s is %s", d, got)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
@@ -336,7 +337,7 @@ func (f *Facts) silence(p *past) []Finding {
 	if f.MaxSilence == 0 || f.Now.Sub(since) <= f.MaxSilence {
 		return nil
 	}
-	return []Finding{{Code: Silent, Text: text + " " + span(f.Now.Sub(since)), Do: "crontab -l"}}
+	return []Finding{{Code: Silent, Text: text + " " + duration.Span(f.Now.Sub(since)), Do: "crontab -l"}}
 }
 
 // separated finds workers that run as root, as the queue's owner or as an approver. They
@@ -369,17 +370,4 @@ func UIDOf(account string) (uint32, bool) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSuffix(account[i+len("uid "):], ")"), 10, 32)
 	return uint32(n), err == nil
-}
-
-// span returns a length of time in one unit.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

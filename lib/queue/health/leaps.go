@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue/clock"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 )
 
@@ -140,7 +141,7 @@ func (l *leap) finding() Finding {
 		way = "back"
 	}
 	text := fmt.Sprintf("the clock jumped %s %s, from %s to %s",
-		span(l.gap().Abs()), way, l.From.UTC().Format(time.RFC3339), l.To.UTC().Format(time.RFC3339))
+		duration.Span(l.gap().Abs()), way, l.From.UTC().Format(time.RFC3339), l.To.UTC().Format(time.RFC3339))
 	if !l.back.IsZero() {
 		text += ", and then to " + l.back.UTC().Format(time.RFC3339)
 	}
@@ -159,7 +160,7 @@ func (l *leap) finding() Finding {
 	do := "timedatectl; pulse-queue log --event clock_jumped"
 	if !l.wrong() {
 		text = fmt.Sprintf("the log has no line for %s, until %s: nothing ran here, or the clock jumped ahead",
-			span(l.gap()), stamp(l.To))
+			duration.Span(l.gap()), stamp(l.To))
 		do = "timedatectl; if it is right: pulse-queue release --clock"
 	}
 	text += ": by that clock, before it was believed, " + strings.Join(counts, ", ")

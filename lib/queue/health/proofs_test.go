@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -64,7 +65,7 @@ func TestFailing(t *testing.T) {
 		}
 		got := ""
 		for _, one := range p.Failing() {
-			got = fmt.Sprintf("%d since %s passed %s %s", one.Mails, span(now.Sub(one.Failed)), span(now.Sub(one.Passed)), one.Reason)
+			got = fmt.Sprintf("%d since %s passed %s %s", one.Mails, duration.Span(now.Sub(one.Failed)), duration.Span(now.Sub(one.Passed)), one.Reason)
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", words, got, want)

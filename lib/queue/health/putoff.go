@@ -6,6 +6,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 )
 
@@ -45,7 +46,7 @@ func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
 			s.add(Finding{
 				Code: codePutOff, Task: e.ID, Do: "pulse-queue show " + e.ID,
 				Text: fmt.Sprintf("task %s (%s %s) was put off by its worker again and again for more than %s",
-					e.ID, e.Kind, e.Action, span(f.MaxPutOff)),
+					e.ID, e.Kind, e.Action, duration.Span(f.MaxPutOff)),
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 )
 
@@ -27,7 +28,7 @@ func (f *Facts) refused(p *past) []Finding {
 	if f.MaxRefused == 0 || f.Now.Sub(since) <= f.MaxRefused || p.mail.IsZero() && p.added {
 		return nil
 	}
-	text, do := "no message was taken for "+span(f.MaxRefused)+": ", "crontab -l"
+	text, do := "no message was taken for "+duration.Span(f.MaxRefused)+": ", "crontab -l"
 	if p.refusal == "" {
 		text += "none came"
 	} else {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -99,7 +100,7 @@ func (w *walk) task(e *queue.Entry) error {
 	case e.State == task.Running && age > maxOrphan && w.Dead(e.ID):
 		w.abandoned.add(Finding{
 			Code: codeAbandoned, Task: e.ID, Do: runs(key(e)),
-			Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it", e.ID, e.Kind, e.Action, span(age)),
+			Text: fmt.Sprintf("task %s (%s %s) was started %s ago, and nobody runs it", e.ID, e.Kind, e.Action, duration.Span(age)),
 		})
 	case e.State == task.Scheduled:
 		return w.starts(e)
@@ -121,7 +122,7 @@ func (w *walk) awaits(e *queue.Entry, age time.Duration) error {
 	if age > w.MaxWaiting {
 		w.waiting.add(Finding{
 			Code: Waiting, Task: e.ID, Do: "pulse-approve yes " + e.ID,
-			Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, span(age)),
+			Text: fmt.Sprintf("task %s (%s %s) has waited for a person for %s", e.ID, e.Kind, e.Action, duration.Span(age)),
 		})
 	}
 	return nil
@@ -236,19 +237,19 @@ func (l *late) add(e *queue.Entry, since time.Duration) {
 }
 
 func (l *late) finding(effect terms.Action) Finding {
-	text := fmt.Sprintf("task %s was due %s ago, and nobody starts it", l.oldest, span(l.since))
+	text := fmt.Sprintf("task %s was due %s ago, and nobody starts it", l.oldest, duration.Span(l.since))
 	if l.n > 1 {
 		text = fmt.Sprintf("%d tasks are due, the first one (%s) since %s, and nobody starts them",
-			l.n, l.oldest, span(l.since))
+			l.n, l.oldest, duration.Span(l.since))
 	}
 	return Finding{Code: codeOverdue, Task: l.oldest, About: cmp.Or(string(effect), "asks"), Text: text, Do: runs(effect)}
 }
 
 func (l *late) unread() Finding {
-	text := fmt.Sprintf("task %s has waited for a reader for %s, and no worker starts before that", l.oldest, span(l.since))
+	text := fmt.Sprintf("task %s has waited for a reader for %s, and no worker starts before that", l.oldest, duration.Span(l.since))
 	if l.n > 1 {
 		text = fmt.Sprintf("%d tasks wait for a reader, the first one (%s) for %s, and no worker starts before that",
-			l.n, l.oldest, span(l.since))
+			l.n, l.oldest, duration.Span(l.since))
 	}
 	return Finding{
 		Code: codeUnread, Task: l.oldest, About: "asks", Text: text,
@@ -263,9 +264,9 @@ func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 	if age := f.since(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
 		return nil, err
 	}
-	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, span(f.since(u.Since)))
+	text := fmt.Sprintf("nobody took the proposal of task %s for %s", u.Parent, duration.Span(f.since(u.Since)))
 	if u.All > 1 {
-		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, span(f.since(u.Since)))
+		text = fmt.Sprintf("%d proposals are not taken, those of task %s for %s", u.All, u.Parent, duration.Span(f.since(u.Since)))
 	}
 	do := "pulse-queue outbox | pulse-authorize | pulse-queue add"
 	return []Finding{{Code: codeUntaken, Task: u.Parent, About: "proposals", Text: text, Do: do}}, nil

@@ -49,3 +49,16 @@ func Text(d time.Duration) string {
 	}
 	return text
 }
+
+// Span returns a duration in the unit that a person would use, rounded down: 12s, 5m, 3h, 2d.
+func Span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/day)
+}

@@ -34,3 +34,13 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", time.Hour: "1h", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 71 * time.Hour: "2d",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}

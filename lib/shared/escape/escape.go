@@ -9,6 +9,7 @@
 package escape
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -123,6 +124,38 @@ func Joins(r rune) bool { return unicode.In(r, unicode.M, jamo) }
 var jamo = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x1160, Hi: 0x11ff, Stride: 1}, {Lo: 0xd7b0, Hi: 0xd7c6, Stride: 1}, {Lo: 0xd7cb, Hi: 0xd7fb, Stride: 1},
 }}
+
+// Fit returns how many bytes of a text to put into so many columns: all of them, or those up to the last
+// blank after more than from columns, or as many as fit. A character that is not ASCII counts as two
+// columns wide, which is never too little, and a mark stays with its letter.
+func Fit(text string, columns, from int) int {
+	used, whole, blank := 0, 0, 0
+	for i, r := range text {
+		if !Joins(r) {
+			whole = i
+			if i > 0 && text[i-1] == ' ' && used > from {
+				blank = i
+			}
+		}
+		used++
+		if r >= utf8.RuneSelf {
+			used++
+		}
+		if used > columns {
+			return cmp.Or(blank, whole, i)
+		}
+	}
+	return len(text)
+}
+
+// Clip cuts a text that was escaped to at most so many columns. The mark of a cut is ASCII.
+func Clip(text string, columns int) string {
+	const cut = "..."
+	if Fit(text, columns, columns) == len(text) {
+		return text
+	}
+	return text[:Fit(text, columns-len(cut), columns)] + cut
+}
 
 func code(r rune) string {
 	switch r {

@@ -115,3 +115,19 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+// TestClip: a text is cut before what has no room, with its mark, and never between a letter and its mark.
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		columns int
+		want    string
+	}{
+		{"", 5, ""}, {"abcde", 5, "abcde"}, {"abcdef", 5, "ab..."}, {"a b cdef", 7, "a b ..."}, {"家家家", 6, "家家家"}, {"家家家家", 6, "家..."},
+		{"ae\u0301cdefg", 6, "a..."}, {"abc", 0, "..."},
+	} {
+		if got := Clip(c.text, c.columns); got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.text, c.columns, got, c.want)
+		}
+	}
+}
