@@ -21,7 +21,7 @@ import (
 var pure = []string{
 	"hint", "label", "address", "addrspec", "answers", "approval", "audience", "audit", "authres", "clock", "compare", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault", "finding",
 	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
-	"task", "terms", "named", "tools", "webhook", "hook", "trace", "explain", "lazy", "linux", "settings",
+	"task", "terms", "named", "tools", "webhook", "hook", "trace", "explain", "lazy", "linux", "settings", "store",
 }
 
 // impure are the standard packages through which a program touches the world.

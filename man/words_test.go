@@ -102,7 +102,7 @@ func TestClosedLists(t *testing.T) {
 			return slices.Concat(load(t, "spool").constants(t, files), load(t, "access").constants(t, files), load(t, "snapshot").constants(t, files))
 		}},
 		{"pulse-queue.5", "queue directories", func(t *testing.T) []string {
-			shelves := load(t, "queue").constants(t, ofType("Shelf"))
+			shelves := load(t, "store").constants(t, ofType("Shelf"))
 			elsewhere := []string{"hold", "spent", "partly", "labels", "extracts", "names", "clock", "findings", "agenda"}
 			shelves = slices.DeleteFunc(shelves, func(s string) bool { return slices.Contains(elsewhere, s) })
 			return slices.Concat(shelves, load(t, "spool").constants(t, suffixed("Dir")), load(t, "journal").constants(t, suffixed("Dir")))
@@ -118,9 +118,10 @@ func TestClosedLists(t *testing.T) {
 			return load(t, "audit").written(t, "Line.Append", "Line.appendEnd", "Line.appendProposals", "Line.appendWho")
 		}},
 		{"pulse-queue.5", "task reasons", func(t *testing.T) []string {
-			return append(load(t, "queue").constants(t, func(name, _ string) bool {
+			reasons := func(name, _ string) bool {
 				return strings.HasPrefix(strings.ToLower(name), "reason") || name == "Quota"
-			}), "approved")
+			}
+			return append(slices.Concat(load(t, "queue").constants(t, reasons), load(t, "store").constants(t, reasons)), "approved")
 		}},
 		{"pulse-queue.5", "not kept", func(t *testing.T) []string {
 			return load(t, "queue").constants(t, func(name, _ string) bool { return strings.HasPrefix(strings.ToLower(name), "notkept") })

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -58,7 +59,7 @@ func (d *world) waits(id string, since time.Time) (s queue.Stored) {
 		return nil
 	})
 	if err == nil {
-		err = q.View(func(v queue.View) (err error) {
+		err = q.View(func(v store.View) (err error) {
 			s, err = queue.Find(v, id)
 			return err
 		})

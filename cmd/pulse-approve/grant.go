@@ -15,6 +15,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -108,7 +109,7 @@ func grants(c *cli.Context) error {
 	defer s.Close()
 	var list []approval.Grant
 	var open []approval.Session
-	err = s.View(func(v queue.View) (err error) {
+	err = s.View(func(v store.View) (err error) {
 		if list, err = queue.GrantsOf(v); err == nil {
 			open, err = queue.SessionsOf(v)
 		}
@@ -158,7 +159,7 @@ func revoke(c *cli.Context) error {
 	}
 	defer d.Close()
 	id := c.Args().First()
-	list, err := queue.Read(d.Queue, queue.SessionsOf)
+	list, err := store.Read(d.Queue, queue.SessionsOf)
 	if err != nil {
 		return err
 	}

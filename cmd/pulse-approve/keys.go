@@ -10,6 +10,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -149,7 +150,7 @@ func (s *showing) many() error {
 		return err
 	}
 	if ids, err = s.Beside(s.task, ids, approving()); err != nil {
-		return s.undone(fmt.Errorf("%w: %w", queue.ErrConflict, err))
+		return s.undone(fmt.Errorf("%w: %w", store.ErrConflict, err))
 	}
 	if len(ids) < 2 {
 		return s.tell([]string{"nothing else may stand on its page: other asks, actions and recipients do not"})
@@ -168,7 +169,7 @@ func (s *showing) many() error {
 		}
 		return cmp.Or(err, s.Terminal.Tell(fmt.Sprintf("approved: %d%s", done-partly, some(partly, "partly approved"))))
 	}
-	if errors.Is(err, tty.ErrQuit) || errors.Is(err, tty.ErrRefused) || errors.Is(err, queue.ErrConflict) {
+	if errors.Is(err, tty.ErrQuit) || errors.Is(err, tty.ErrRefused) || errors.Is(err, store.ErrConflict) {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
 	return err
@@ -207,7 +208,7 @@ func (s *showing) correct() error {
 	switch {
 	case err == nil:
 		return s.Terminal.Tell("corrected and " + s.gave(as))
-	case errors.Is(err, tty.ErrRefused), errors.Is(err, queue.ErrConflict), fault.KindOf(err) == fault.Temporary:
+	case errors.Is(err, tty.ErrRefused), errors.Is(err, store.ErrConflict), fault.KindOf(err) == fault.Temporary:
 		return s.undone(err)
 	case fault.KindOf(err) == fault.Refused && !errors.Is(err, tty.ErrEnd) && !errors.Is(err, tty.ErrQuit), fault.KindOf(err) == fault.Usage:
 		return s.tell([]string{escape.Message(err.Error())})
@@ -260,7 +261,7 @@ func (s *showing) undone(err error) error {
 	if errors.Is(err, queue.ErrNotGood) {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
-	if !errors.Is(err, queue.ErrConflict) {
+	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	moved, lerr := s.elsewhere()
@@ -277,7 +278,7 @@ func (s *showing) undone(err error) error {
 // another state, or has left this one and come back.
 func (s *showing) elsewhere() (moved bool, err error) {
 	id := s.task.Task.ID
-	err = s.Queue.View(func(v queue.View) error {
+	err = s.Queue.View(func(v store.View) error {
 		now, err := v.Where(id)
 		if err != nil || now != task.Awaiting {
 			moved = now != ""

@@ -8,6 +8,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -51,7 +52,7 @@ func (p *part) find(d *desk.Desk) error {
 	if err != nil {
 		return desk.Unknown(err)
 	}
-	return desk.Unknown(d.Queue.View(func(v queue.View) error {
+	return desk.Unknown(d.Queue.View(func(v store.View) error {
 		s, err := queue.Find(v, id)
 		p.root = s.Root()
 		return err
@@ -87,7 +88,7 @@ func (w *walker) place(id string) (at place, err error) {
 		return at, nil
 	}
 	p := &w.part
-	err = w.Queue.View(func(v queue.View) error {
+	err = w.Queue.View(func(v store.View) error {
 		s, err := queue.LoadUnlabelled(v, task.Awaiting, id)
 		if err != nil {
 			return err
@@ -96,7 +97,7 @@ func (w *walker) place(id string) (at place, err error) {
 		at.in = p.sender.Is(&s) && (p.action == "" || s.Decision.Action == p.action) && (p.root == "" || at.root == p.root)
 		return nil
 	})
-	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return place{in: p.whole()}, nil
 	}
 	w.places[id] = at

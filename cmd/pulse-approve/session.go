@@ -14,6 +14,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
@@ -67,7 +68,7 @@ func opening(c *cli.Context, p *policy.Policy, q door.Store, s *approval.Session
 		"sender   " + escape.ASCII(s.Sender),
 		screen.Fact("allows", "%s", permitted(p)),
 	}
-	list, err := queue.Read(q, queue.SessionsOf)
+	list, err := store.Read(q, queue.SessionsOf)
 	for _, old := range list {
 		if address.Equal(old.Sender, s.Sender) && time.Now().Before(old.Expires) {
 			lines = append(lines, screen.Fact("ends", "session %s, %s", old.ID, left(&old)))

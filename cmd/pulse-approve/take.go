@@ -8,7 +8,7 @@ import (
 
 	"pulse/lib/approve/answers"
 	"pulse/lib/approve/desk"
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -131,7 +131,7 @@ func (r *round) one(a *answers.Answer) (what, became string, err error) {
 	case l.Session != nil:
 		err = r.Session(*l.Session, a.Armor)
 	case !task.ValidID(l.Approval.Task):
-		err = queue.ErrUnknown
+		err = store.ErrUnknown
 	default:
 		err = r.Answer(l.Approval.Task, l.No, "", a)
 		if r.Left() != "" {

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -111,9 +112,9 @@ func (w *walker) arrived() (ids []string, err error) {
 
 // waiting returns what waits and may be of the part, by what the agenda says, the oldest first.
 func (w *walker) waiting() (all []visit, err error) {
-	err = w.Queue.View(func(v queue.View) error {
+	err = w.Queue.View(func(v store.View) error {
 		all = nil
-		return v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+		return v.Open(task.Awaiting, func(e store.Entry) (bool, error) {
 			if w.part.sender.May(&e) {
 				all = append(all, visit{e.ID, e.Since.Unix()})
 			}
@@ -134,9 +135,9 @@ func (w *walker) nothing() string {
 func (w *walker) come(id string) error {
 	shown, lines, err := w.Look(id)
 	switch {
-	case errors.Is(err, queue.ErrUnknown):
+	case errors.Is(err, store.ErrUnknown):
 		return w.Terminal.Tell(short(id) + " is gone")
-	case errors.Is(err, queue.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return w.Terminal.Tell(short(id) + " can't be read; pulse-queue verify says more")
 	case err != nil:
 		return err
@@ -155,7 +156,7 @@ func (w *walker) overtaken(shown *queue.Stored) error {
 	id := shown.Task.ID
 	var now task.State
 	var last audit.Line
-	err := w.Queue.View(func(v queue.View) (err error) {
+	err := w.Queue.View(func(v store.View) (err error) {
 		if now, err = v.Where(id); err != nil {
 			return err
 		}
@@ -216,7 +217,7 @@ func (w *walker) left() (n int, err error) {
 		}
 		return n, err
 	}
-	err = w.Queue.View(func(v queue.View) error {
+	err = w.Queue.View(func(v store.View) error {
 		n = v.Counts().Tasks[task.Awaiting]
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
@@ -49,8 +50,8 @@ func doubtful(c *clock.Clock) bool {
 }
 
 // clockOf returns what a queue makes of this machine's clock.
-func clockOf(s queue.Store) (clock.Clock, error) {
-	return queue.Read(s, func(v queue.View) (clock.Clock, error) { return queue.ClockOf(v, time.Now()) })
+func clockOf(s store.Store) (clock.Clock, error) {
+	return store.Read(s, func(v store.View) (clock.Clock, error) { return queue.ClockOf(v, time.Now()) })
 }
 
 // unbelieved returns the sheet about a clock that is not believed.
@@ -74,7 +75,7 @@ func jumped(clock *clock.Clock) string {
 }
 
 // unsure returns why a command that was to remove what is old removed nothing, or nil.
-func unsure(c *cli.Context, s queue.Store) error {
+func unsure(c *cli.Context, s store.Store) error {
 	clock, err := clockOf(s)
 	if err != nil || clock.Confirmed {
 		return err

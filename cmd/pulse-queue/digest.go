@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -88,7 +88,7 @@ func newPage(c *cli.Context, s door.Store, now, since time.Time) (p *page, err e
 // read collects the page. What is open, and what lies beside it, is as it was at one
 // moment; the log is read after that, because it may be long.
 func (p *page) read(c *cli.Context, s door.Store) error {
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		p.figures = figures{now: p.now}
 		if err := p.figures.count(v); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/duration"
 )
 
@@ -49,9 +50,9 @@ type drafted struct {
 	flat   bool
 }
 
-func (d *drafted) read(v queue.View) error {
+func (d *drafted) read(v store.View) error {
 	d.n = 0
-	return v.Each(queue.Drafts, func(_ string, made time.Time) (bool, error) {
+	return v.Each(store.Drafts, func(_ string, made time.Time) (bool, error) {
 		if d.n++; d.n == 1 {
 			d.oldest = made
 		}

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -31,7 +32,7 @@ const disorder = time.Hour
 type past struct {
 	since   time.Time
 	clock   clock.Clock // what the queue makes of the page's
-	counts  queue.Counts
+	counts  store.Counts
 	refused *tally
 	ends    map[ending]int
 	seen    map[string]time.Time // when the newest mail of a source came
@@ -77,7 +78,7 @@ func endingOf(l *audit.Line) (e ending, ok bool) {
 }
 
 // readPositions reads how far each source was read.
-func (p *past) readPositions(v queue.View) error {
+func (p *past) readPositions(v store.View) error {
 	p.counts, p.seen = v.Counts(), map[string]time.Time{}
 	list, err := queue.PositionsOf(v)
 	for _, one := range list {

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/explain"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 )
 
@@ -50,7 +51,7 @@ func (p *people) always() (list []habit) {
 // on the tasks that were answered last.
 func (p *page) readHabits(s door.Store) error {
 	m := p.past.month
-	return s.View(func(v queue.View) error {
+	return s.View(func(v store.View) error {
 		p.habits = nil
 		for _, h := range m.always() {
 			subjects, err := p.subjectsOf(v, m.answers[h.asked].newest)
@@ -67,7 +68,7 @@ func (p *page) readHabits(s door.Store) error {
 }
 
 // subjectsOf loads the tasks that were answered last. What can't be read is left out.
-func (p *page) subjectsOf(v queue.View, ids []queue.ID) (list []explain.Subject, err error) {
+func (p *page) subjectsOf(v store.View, ids []store.ID) (list []explain.Subject, err error) {
 	for _, id := range ids {
 		st, err := v.Where(id.String())
 		if err == nil {
@@ -76,7 +77,7 @@ func (p *page) subjectsOf(v queue.View, ids []queue.ID) (list []explain.Subject,
 				list = append(list, subjectOf(&s, p.policy))
 			}
 		}
-		if err != nil && !errors.Is(err, queue.ErrUnknown) && !errors.Is(err, queue.ErrCorrupt) {
+		if err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrCorrupt) {
 			return nil, err
 		}
 	}

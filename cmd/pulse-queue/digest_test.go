@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape/escapetest"
@@ -45,7 +46,7 @@ func horror(r *rand.Rand) *page {
 	p := newDay()
 	p.subjects = r.IntN(2) == 0
 	for i := range 40 {
-		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(r.IntN(1e6)) * time.Minute)}
+		e := store.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(r.IntN(1e6)) * time.Minute)}
 		s := queue.Stored{Content: queue.Content{
 			Identity: identity.Identity{Sender: hostile(r), Trust: terms.TrustLevels[r.IntN(len(terms.TrustLevels))]},
 			Shown:    &envelope.Shown{Subject: hostile(r)},
@@ -137,7 +138,7 @@ func TestDigestIsOneScreen(t *testing.T) {
 		p.figures.counts[st] = 100000
 	}
 	for i := range 100000 {
-		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Hour)}
+		e := store.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Hour)}
 		for _, x := range []*nearest{&p.open.waiting, &p.open.expiring, &p.open.later} {
 			x.add(e, e.Since)
 		}
@@ -189,7 +190,7 @@ func TestTyped(t *testing.T) {
 func TestTold(t *testing.T) {
 	p := newDay()
 	l := &p.policy.Limits
-	e := timed{Entry: queue.Entry{ID: "x", Since: morning.Add(-l.ReviewExpires)}}
+	e := timed{Entry: store.Entry{ID: "x", Since: morning.Add(-l.ReviewExpires)}}
 	var s queue.Stored
 	answer := (l.ReviewExpires - l.Resurface) / 10
 	for told, want := range map[time.Time]time.Time{
@@ -212,7 +213,7 @@ func TestOldestFirst(t *testing.T) {
 	for range 50 {
 		x, minutes := nearest{n: digestWaiting}, r.Perm(1+r.IntN(100))
 		for _, m := range minutes {
-			x.add(queue.Entry{ID: fmt.Sprint(m)}, morning.Add(time.Duration(m)*time.Minute))
+			x.add(store.Entry{ID: fmt.Sprint(m)}, morning.Add(time.Duration(m)*time.Minute))
 		}
 		for i := range x.list {
 			if x.list[i].ID != fmt.Sprint(i) {

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -39,11 +40,11 @@ type nearest struct {
 }
 
 type timed struct {
-	queue.Entry
+	store.Entry
 	at time.Time
 }
 
-func (x *nearest) add(e queue.Entry, at time.Time) {
+func (x *nearest) add(e store.Entry, at time.Time) {
 	x.all++
 	i := len(x.list)
 	for i > 0 && x.list[i-1].at.After(at) {
@@ -56,7 +57,7 @@ func (x *nearest) add(e queue.Entry, at time.Time) {
 }
 
 // readOpen reads what is open.
-func (p *page) readOpen(v queue.View) (err error) {
+func (p *page) readOpen(v store.View) (err error) {
 	p.open = pending{waiting: nearest{n: digestWaiting}, expiring: nearest{n: digestSome}, later: nearest{n: digestSome}}
 	o := &p.open
 	if o.lost, err = v.Lost(); err != nil {
@@ -65,7 +66,7 @@ func (p *page) readOpen(v queue.View) (err error) {
 	if p.clock, err = queue.ClockOf(v, p.now); err != nil {
 		return err
 	}
-	err = v.Open("", func(e queue.Entry) (bool, error) {
+	err = v.Open("", func(e store.Entry) (bool, error) {
 		waits := e.Waits(p.now)
 		e.Since = p.clock.Of(e.Since)
 		switch {
@@ -93,12 +94,12 @@ func (p *page) readOpen(v queue.View) (err error) {
 
 // each loads tasks, and returns what is said of them. s is nil for a task whose file can't be
 // read.
-func each[T any](v queue.View, list []timed, about func(e *timed, s *queue.Stored) T) (all []T, err error) {
+func each[T any](v store.View, list []timed, about func(e *timed, s *queue.Stored) T) (all []T, err error) {
 	for i := range list {
 		e := &list[i]
 		s, err := queue.Load(v, e.State, e.ID)
 		switch {
-		case errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown):
+		case errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown):
 			all = append(all, about(e, nil))
 		case err != nil:
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue/agent"
 	"pulse/lib/queue/box"
 	"pulse/lib/queue/files"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/label"
@@ -86,7 +87,7 @@ func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience
 		return queue.Unknown(), seen
 	}
 	r := w.places.Read(names)
-	err := w.sh.store.View(func(v queue.View) error {
+	err := w.sh.store.View(func(v store.View) error {
 		first, err := firstStart(v, func(id string) bool { return id != w.id })
 		if err != nil {
 			return err
@@ -107,8 +108,8 @@ func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience
 }
 
 // firstStart returns when the first of some running tasks was started; zero if there is none.
-func firstStart(v queue.View, of func(id string) bool) (first time.Time, err error) {
-	err = v.Open(task.Running, func(e queue.Entry) (bool, error) {
+func firstStart(v store.View, of func(id string) bool) (first time.Time, err error) {
+	err = v.Open(task.Running, func(e store.Entry) (bool, error) {
 		if of(e.ID) && (first.IsZero() || e.Since.Before(first)) {
 			first = e.Since
 		}
@@ -141,7 +142,7 @@ func (sh *shift) abandoned(now time.Time) error {
 	if len(places) == 0 {
 		return nil
 	}
-	first, err := queue.Read(sh.store, func(v queue.View) (time.Time, error) { return firstStart(v, sh.runs.Dead) })
+	first, err := store.Read(sh.store, func(v store.View) (time.Time, error) { return firstStart(v, sh.runs.Dead) })
 	if err != nil || first.IsZero() {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -114,7 +115,7 @@ func (f *filter) each(s door.Store, row func(*queue.Stored) error) error {
 	}
 	for _, l := range lists {
 		if err == nil {
-			err = f.read(s, l.IDs, row, func(v queue.View, id string) (queue.Stored, bool, error) {
+			err = f.read(s, l.IDs, row, func(v store.View, id string) (queue.Stored, bool, error) {
 				return f.load(v, l.State, id)
 			})
 		}
@@ -131,8 +132,8 @@ func (f *filter) each(s door.Store, row func(*queue.Stored) error) error {
 
 // note notes which tasks have changed, if more open ones are listed than have ended: for most of
 // those nothing is kept, and to find that out for each takes a third of the time.
-func (f *filter) note(s door.Store, lists []queue.Listed) error {
-	return s.View(func(v queue.View) (err error) {
+func (f *filter) note(s door.Store, lists []store.Listed) error {
+	return s.View(func(v store.View) (err error) {
 		more := 0
 		for _, l := range lists {
 			if l.State.Open() {
@@ -145,7 +146,7 @@ func (f *filter) note(s door.Store, lists []queue.Listed) error {
 			}
 		}
 		if more > 0 {
-			f.changed, err = v.There(queue.Meta)
+			f.changed, err = v.There(store.Meta)
 		}
 		return err
 	})
@@ -153,22 +154,22 @@ func (f *filter) note(s door.Store, lists []queue.Listed) error {
 
 // settled is a view in which no changes are looked for of tasks that have none.
 type settled struct {
-	queue.View
+	store.View
 	changed func(id string) bool
 }
 
-func (v settled) Get(s queue.Shelf, key string) (queue.Item, error) {
-	if s == queue.Meta && v.changed != nil && !v.changed(key) {
-		return queue.Item{}, queue.ErrUnknown
+func (v settled) Get(s store.Shelf, key string) (store.Item, error) {
+	if s == store.Meta && v.changed != nil && !v.changed(key) {
+		return store.Item{}, store.ErrUnknown
 	}
 	return v.View.Get(s, key)
 }
 
 // loader reads a task or a refused record, and reports whether the filter admits it.
-type loader func(v queue.View, id string) (queue.Stored, bool, error)
+type loader func(v store.View, id string) (queue.Stored, bool, error)
 
 // read calls row for those of the ids that the filter admits.
-func (f *filter) read(s door.Store, left []queue.ID, row func(*queue.Stored) error, load loader) (err error) {
+func (f *filter) read(s door.Store, left []store.ID, row func(*queue.Stored) error, load loader) (err error) {
 	some := make([]queue.Stored, 0, min(len(left), someTasks))
 	for len(left) > 0 && err == nil {
 		some, left, err = someOf(s, left, some[:0], load)
@@ -190,9 +191,9 @@ const (
 // someOf reads some of what the ids name, into the memory of into, and returns the ids it
 // did not come to.
 func someOf(
-	s door.Store, ids []queue.ID, into []queue.Stored, load loader,
-) (some []queue.Stored, left []queue.ID, err error) {
-	err = s.View(func(v queue.View) error {
+	s door.Store, ids []store.ID, into []queue.Stored, load loader,
+) (some []queue.Stored, left []store.ID, err error) {
+	err = s.View(func(v store.View) error {
 		some, left = into, ids
 		next := make([]string, 0, someTasks)
 		for _, id := range ids[:min(len(ids), someTasks)] {
@@ -217,7 +218,7 @@ func someOf(
 
 // may reports whether the filter may admit a task, by what the agenda says. A task that it
 // rules out costs no read of a file.
-func (f *filter) may(e *queue.Entry) bool {
+func (f *filter) may(e *store.Entry) bool {
 	switch {
 	case f.kind != "" && e.Kind != f.kind, f.action != "" && !e.Is(f.action):
 		return false
@@ -231,19 +232,19 @@ func (f *filter) may(e *queue.Entry) bool {
 // load reads a task, and reports whether the filter admits it. The task may have made a
 // transition since it was listed. If its file can't be read, only the agenda knows anything
 // about it, and may has asked that; what the agenda could not answer counts as no.
-func (f *filter) load(v queue.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
+func (f *filter) load(v store.View, st task.State, id string) (t queue.Stored, meant bool, err error) {
 	read := queue.LoadUnlabelled
 	if f.whole {
 		read = queue.Load
 	}
 	t, err = read(settled{v, f.changed}, st, id)
-	if errors.Is(err, queue.ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		if st, err = v.Where(id); err != nil || !slices.Contains(f.states, st) {
 			return t, false, err // it was pruned, is not asked for, or was removed by hand: verify says so
 		}
 		t, err = read(v, st, id)
 	}
-	if errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		return t, f.blind(st), nil
 	}
 	if err == nil && f.whole {

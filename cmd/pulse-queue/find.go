@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 )
 
 // about returns the lines of the log about a task, oldest first.
-func about(s queue.Store, id string) (list []audit.Line, err error) {
+func about(s store.Store, id string) (list []audit.Line, err error) {
 	lines, err := linesAbout(s, time.Time{}, id)
 	if err != nil {
 		return nil, err
@@ -27,9 +28,9 @@ func about(s queue.Store, id string) (list []audit.Line, err error) {
 
 // whole completes the beginning of the id of a task or, if no task has it, of a record
 // that was refused.
-func whole(s queue.Store, prefix string) (string, error) {
+func whole(s store.Store, prefix string) (string, error) {
 	id, err := queue.Whole(s, prefix)
-	if !errors.Is(err, queue.ErrUnknown) || len(prefix) < queue.LeastPrefix ||
+	if !errors.Is(err, store.ErrUnknown) || len(prefix) < queue.LeastPrefix ||
 		strings.Trim(prefix, "0123456789abcdef") != "" {
 		return id, err
 	}
@@ -38,7 +39,7 @@ func whole(s queue.Store, prefix string) (string, error) {
 
 // logged completes the beginning of an id from the log, which has lines about tasks that
 // have no file.
-func logged(s queue.Store, prefix string) (id string, err error) {
+func logged(s store.Store, prefix string) (id string, err error) {
 	lines, err := linesAbout(s, time.Time{}, `"`+prefix)
 	if err != nil {
 		return "", err
@@ -54,13 +55,13 @@ func logged(s queue.Store, prefix string) (id string, err error) {
 		return nil
 	})
 	if err == nil && id == "" {
-		err = fmt.Errorf("%w: %s", queue.ErrUnknown, prefix)
+		err = fmt.Errorf("%w: %s", store.ErrUnknown, prefix)
 	}
 	return id, err
 }
 
 // linesAbout returns a reader of the lines of the log that hold a text. The log may be
 // long, so it is read after the View.
-func linesAbout(s queue.Store, since time.Time, text string) (queue.Lines, error) {
-	return queue.Read(s, func(v queue.View) (queue.Lines, error) { return v.Lines(since, queue.About(text)) })
+func linesAbout(s store.Store, since time.Time, text string) (store.Lines, error) {
+	return store.Read(s, func(v store.View) (store.Lines, error) { return v.Lines(since, store.About(text)) })
 }

@@ -16,6 +16,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
@@ -72,7 +73,7 @@ func survey(c *cli.Context, f *health.Facts, s door.Store, p *policy.Policy) err
 		return err
 	}
 	if c.String("policy") != "" { // without one the limits of those who run are not known
-		f.Limits = func(v queue.View) (*queue.Limiter, error) {
+		f.Limits = func(v store.View) (*queue.Limiter, error) {
 			return queue.LimiterOf(v, p, f.MaxWaiting, f.Now)
 		}
 	}
@@ -149,7 +150,7 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 	if f.Made, err = s.Made(); err != nil {
 		return err
 	}
-	if f.Moved, err = queue.Read(s, queue.LastRead); err != nil {
+	if f.Moved, err = store.Read(s, queue.LastRead); err != nil {
 		return err
 	}
 	f.Room, f.Unwatched = s.Room(reserve), s.Forgetful()

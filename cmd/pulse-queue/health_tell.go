@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -82,9 +83,9 @@ func tellNews(s door.Store, m, disk memory, list []health.Finding, accepted []he
 func keyOf(news []health.News) string {
 	text := ""
 	for i := range news {
-		text += string(news[i].What) + queue.FindingKey(string(news[i].Code), news[i].About)
+		text += string(news[i].What) + store.FindingKey(string(news[i].Code), news[i].About)
 	}
-	return queue.FindingKey("news", text)
+	return store.FindingKey("news", text)
 }
 
 // noteRoom is how much of the disk has to be free before a finding is noted, in bytes. Where a
@@ -100,7 +101,7 @@ func roomToNote(s door.Store) error {
 
 // newsOf returns what a person is told, and notes it. If that fails, it returns both.
 func newsOf(s door.Store, list []health.Finding, accepted []health.Code, now time.Time) (news []health.News, err error) {
-	compare := func(v queue.View) error {
+	compare := func(v store.View) error {
 		was, err := queue.FindingsOf(v)
 		was = slices.DeleteFunc(was, func(f audit.Finding) bool { return slices.Contains(accepted, health.Code(f.Code)) })
 		news = health.Memory(was, list, now)

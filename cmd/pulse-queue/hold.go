@@ -10,6 +10,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -33,7 +34,7 @@ func hold(c *cli.Context, s door.Store) error {
 
 // brake stops the runs of all machines, because the queue lacks what this one saw. Others may not
 // have seen it, and would do again what was done.
-func brake(s queue.Store, lost string) error {
+func brake(s store.Store, lost string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err

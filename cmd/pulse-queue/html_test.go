@@ -16,6 +16,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
@@ -71,7 +72,7 @@ func month30(text func(i int) string) *sheet {
 		p.hears(&l)
 	}
 	for i := range 25 {
-		e := queue.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(i*i) * time.Hour)}
+		e := store.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(i*i) * time.Hour)}
 		p.open.waiting.add(e, e.Since)
 	}
 	for i := range p.open.waiting.list {
@@ -89,7 +90,7 @@ func month30(text func(i int) string) *sheet {
 		p.figures.counts[st] = 7 * i * i
 	}
 	p.figures.asks, p.figures.others, p.figures.effects = 37, 12, 4
-	p.past.counts = queue.Counts{Day: morning.Format(time.DateOnly), Refused: 31, Head: audit.Origin}
+	p.past.counts = store.Counts{Day: morning.Format(time.DateOnly), Refused: 31, Head: audit.Origin}
 	s := p.sheet()
 	s.Exports = []string{"export PULSE_QUEUE=/var/lib/pulse/queue", "export PULSE_POLICY=" + text(3)}
 	return s
@@ -233,7 +234,7 @@ func TestSheet(t *testing.T) {
 	for _, l := range lines {
 		p.hears(l)
 	}
-	p.past.counts = queue.Counts{Day: "2026-11-22", Refused: 9}
+	p.past.counts = store.Counts{Day: "2026-11-22", Refused: 9}
 	s := p.sheet()
 	days := s.Days.Rows
 	for i, want := range map[int]string{29: "2026-10-24 1 0 0 1 0", 1: "2026-11-21 0 0 ≥ 1 ≥ 1 0", 0: "2026-11-22 2 2 9 13 1"} {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 )
@@ -50,7 +50,7 @@ func initQueue(c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if lost, err := queue.Read(s, queue.View.Lost); err != nil {
+	if lost, err := store.Read(s, store.View.Lost); err != nil {
 		return err
 	} else if lost != "" {
 		cmdline.Warn(c,

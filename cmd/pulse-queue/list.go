@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -53,11 +54,11 @@ func list(c *cli.Context, s door.Store) error {
 
 // limiter returns what says of a scheduled task which limit of a policy keeps it from starting, and
 // until when. Without a policy nobody knows.
-func limiter(s queue.Store, p *policy.Policy, now time.Time) (wait func(*queue.Stored), err error) {
+func limiter(s store.Store, p *policy.Policy, now time.Time) (wait func(*queue.Stored), err error) {
 	if p == nil {
 		return func(*queue.Stored) {}, nil
 	}
-	pace, err := queue.Read(s, func(v queue.View) (*queue.Pace, error) { return queue.PaceOf(v, p, now) })
+	pace, err := store.Read(s, func(v store.View) (*queue.Pace, error) { return queue.PaceOf(v, p, now) })
 	return func(t *queue.Stored) {
 		if t.Task.State == task.Scheduled && t.Record != nil {
 			t.Task.Limit, t.Task.Until = pace.Until(t)

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
@@ -157,9 +158,9 @@ func subject(s *queue.Stored) string {
 }
 
 // pair finds out which of the tasks listed are the drafts of effects that wait, so that both have one row.
-func (f *filter) pair(s door.Store, lists []queue.Listed) error {
+func (f *filter) pair(s door.Store, lists []store.Listed) error {
 	f.beside = map[string]bool{}
-	waiting, others := []queue.ID(nil), 0
+	waiting, others := []store.ID(nil), 0
 	for _, l := range lists {
 		if l.State == task.Awaiting {
 			waiting = l.IDs
@@ -170,7 +171,7 @@ func (f *filter) pair(s door.Store, lists []queue.Listed) error {
 	if others == 0 {
 		return nil
 	}
-	return f.read(s, waiting, nil, func(v queue.View, id string) (t queue.Stored, meant bool, err error) {
+	return f.read(s, waiting, nil, func(v store.View, id string) (t queue.Stored, meant bool, err error) {
 		if t, meant, err = f.load(v, task.Awaiting, id); err != nil || !meant || t.Task.State != task.Awaiting {
 			return t, false, err
 		}

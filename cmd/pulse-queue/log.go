@@ -12,6 +12,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
@@ -99,7 +100,7 @@ func since(text string, now time.Time) (time.Time, error) {
 }
 
 // find completes the beginning of an id in --task.
-func (sel *selection) find(s queue.Store) error {
+func (sel *selection) find(s store.Store) error {
 	if sel.task == "" || task.ValidID(sel.task) {
 		return nil
 	}

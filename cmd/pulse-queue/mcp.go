@@ -16,6 +16,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
@@ -135,7 +136,7 @@ func (st *stand) begin(ctx context.Context, args record.Value, members []string)
 
 // ask returns the standing ask, nil if there is none.
 func (st *stand) ask() (*queue.Stored, error) {
-	return queue.Read(st.store, func(v queue.View) (*queue.Stored, error) { return queue.StandingOf(v, st.name) })
+	return store.Read(st.store, func(v store.View) (*queue.Stored, error) { return queue.StandingOf(v, st.name) })
 }
 
 // told turns an error that will pass into one that the client is told.
@@ -187,7 +188,7 @@ func (st *stand) propose(ctx context.Context, args record.Value) ([]byte, error)
 	defer hold.Drop()
 	last := queue.End{Proposals: wish, Unread: true} // nobody saw what its agent has read
 	err = sh.finish(claim, runner.End{}, last)
-	if errors.Is(err, queue.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) {
 		err = sh.record(func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, last, time.Now()) })
 		wish.Made = nil
 	}
@@ -205,7 +206,7 @@ func (st *stand) propose(ctx context.Context, args record.Value) ([]byte, error)
 func (st *stand) shift(p *policy.Policy) *shift {
 	sh := &shift{c: st.c, store: st.store, policy: p, runs: st.store.Runs()}
 	sh.run = queue.Run{Policy: p, Standing: st.name, Max: p.Limits.MaxPerRun, Now: time.Now}
-	sh.todo = &queue.Passing{Store: st.store, Over: sh.passed}
+	sh.todo = &store.Passing{Store: st.store, Over: sh.passed}
 	return sh
 }
 
@@ -219,7 +220,7 @@ func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.H
 		}
 		var id string
 		var state task.State
-		err := sh.store.View(func(v queue.View) error {
+		err := sh.store.View(func(v store.View) error {
 			ask, err := queue.StandingOf(v, sh.run.Standing)
 			if ask != nil {
 				id, state = ask.Task.ID, ask.Task.State

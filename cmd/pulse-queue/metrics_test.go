@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -65,7 +65,7 @@ func exposition(text string) (samples map[string]float64, err error) {
 func TestMetrics(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
-	for _, e := range []queue.Entry{
+	for _, e := range []store.Entry{
 		{State: task.Scheduled, Since: now.Add(-time.Minute)},
 		{State: task.Scheduled, Since: now.Add(-time.Hour), NotBefore: now.Add(-90 * time.Second)},
 		{State: task.Scheduled, Since: now.Add(-48 * time.Hour), NotBefore: now.Add(time.Hour)},

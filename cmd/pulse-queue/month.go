@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -28,7 +28,7 @@ type month struct {
 	senders bySender
 	start   waits // for a start, since the task was due
 	person  waits // for a person's answer
-	begun   map[queue.ID]begun
+	begun   map[store.ID]begun
 	unknown int // waits of which the beginning is not known
 	people
 }
@@ -51,7 +51,7 @@ type begun struct {
 
 // newMonth returns the days up to now. At most so many lines are counted.
 func newMonth(now time.Time, lines int) *month {
-	m := &month{now: now, left: lines, begun: map[queue.ID]begun{}, people: newPeople()}
+	m := &month{now: now, left: lines, begun: map[store.ID]begun{}, people: newPeople()}
 	m.senders = bySender{as: "trust", most: maxPeople}
 	for i := range m.days {
 		m.days[i].date = now.UTC().AddDate(0, 0, i+1-monthDays).Format(time.DateOnly)
@@ -131,19 +131,19 @@ func (m *month) begin(l *audit.Line, start bool) {
 		m.unknown++
 		return
 	}
-	m.begun[queue.IDOf(l.Task)] = begun{l.Time, start}
+	m.begun[store.IDOf(l.Task)] = begun{l.Time, start}
 }
 
 // ended counts a wait by its beginning.
 func (m *month) ended(l *audit.Line) {
-	id := queue.IDOf(l.Task)
+	id := store.IDOf(l.Task)
 	b, known := m.begun[id]
 	if !known {
 		return
 	}
 	since := l.Time
 	switch {
-	case l.Change.NotBefore.Equal(queue.Forever): // it waited for its agent
+	case l.Change.NotBefore.Equal(store.Forever): // it waited for its agent
 	case b.start && l.To == task.Scheduled:
 		if l.Change.NotBefore.After(since) {
 			since = l.Change.NotBefore
@@ -159,7 +159,7 @@ func (m *month) ended(l *audit.Line) {
 
 // unlistedToday adds the refusals of the last day that had any and that have no line. Of
 // earlier days nobody knows how many there were.
-func (m *month) unlistedToday(counts *queue.Counts) {
+func (m *month) unlistedToday(counts *store.Counts) {
 	d := m.day(counts.Day)
 	if d != nil && counts.Refused > d.refused {
 		d.refused, d.more = counts.Refused, false

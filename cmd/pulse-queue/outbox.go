@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 )
 
@@ -15,14 +16,14 @@ func outbox(c *cli.Context, s door.Store) error {
 	if err := s.Writable(); err != nil { // a snapshot has none
 		return err
 	}
-	parents, err := queue.Read(s, queue.Proposers)
+	parents, err := store.Read(s, queue.Proposers)
 	if err != nil {
 		return err
 	}
 	out := cmdline.Output(c)
 	for _, parent := range parents {
-		file, err := queue.Read(s, func(v queue.View) ([]byte, error) { return queue.OutboxOf(v, parent) })
-		if _, broken := queue.ReadOutbox(file); errors.Is(broken, queue.ErrOutbox) {
+		file, err := store.Read(s, func(v store.View) ([]byte, error) { return queue.OutboxOf(v, parent) })
+		if _, broken := store.ReadOutbox(file); errors.Is(broken, store.ErrOutbox) {
 			cmdline.Warn(c, "task %s: %v: pulse-queue verify says more", parent, broken)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 )
 
@@ -15,7 +16,7 @@ import (
 // told that is wrong with it.
 func positions(c *cli.Context, s door.Store) error {
 	source := c.String("source")
-	return objects(c, s, func(v queue.View) (list []object, err error) {
+	return objects(c, s, func(v store.View) (list []object, err error) {
 		if !c.IsSet("source") {
 			all, err := queue.PositionsOf(v)
 			for i := range all {
@@ -39,7 +40,7 @@ func positions(c *cli.Context, s door.Store) error {
 
 // sessions prints the sessions that were not ended, for pulse-classify.
 func sessions(c *cli.Context, s door.Store) error {
-	return objects(c, s, func(v queue.View) (list []object, err error) {
+	return objects(c, s, func(v store.View) (list []object, err error) {
 		all, err := queue.SessionsOf(v)
 		for i := range all {
 			list = append(list, &all[i])
@@ -52,8 +53,8 @@ func sessions(c *cli.Context, s door.Store) error {
 type object interface{ Append(dst []byte) []byte }
 
 // objects prints what is read in one View, one object a line.
-func objects(c *cli.Context, s door.Store, read func(queue.View) ([]object, error)) error {
-	list, err := queue.Read(s, read)
+func objects(c *cli.Context, s door.Store, read func(store.View) ([]object, error)) error {
+	list, err := store.Read(s, read)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -46,7 +46,7 @@ type answered struct {
 	yes, no, expired, stopped int
 
 	rows   int        // of yes: to asks that the row of a proven sender left to a person
-	newest []queue.ID // of these
+	newest []store.ID // of these
 }
 
 func newPeople() people {
@@ -77,7 +77,7 @@ func (p *people) count(l *audit.Line, age time.Duration) {
 	}
 	switch l.Event {
 	case task.Started:
-		if age < queue.Window {
+		if age < store.Window {
 			who := asker{l.Sender, strconv.FormatBool(l.Trust == terms.ExternalVerified)}
 			p.starts.add(who, slices.Index(p.starts.kinds, string(l.Kind)), 1)
 		}
@@ -103,7 +103,7 @@ func (a *answered) count(l *audit.Line) {
 			return
 		}
 		if a.rows++; len(a.newest) < maxRecent {
-			a.newest = append(a.newest, queue.IDOf(l.Task))
+			a.newest = append(a.newest, store.IDOf(l.Task))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/queue/finding"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/seen"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -52,9 +53,9 @@ func (m memory) standing(err error) error {
 	about := ""
 	switch {
 	case errors.Is(err, queue.ErrLost):
-		about = queue.FindingKey(string(health.Restored), err.Error())
+		about = store.FindingKey(string(health.Restored), err.Error())
 	case errors.Is(err, sandbox.ErrLacks):
-		about = queue.FindingKey("sandbox", err.Error())
+		about = store.FindingKey("sandbox", err.Error())
 	}
 	if m.Begins(about, err.Error(), time.Now()) {
 		return err
@@ -117,7 +118,7 @@ var ofDisks = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.EDQUOT, syscal
 // there is no room for that either.
 func noteFull(s door.Store, room error, now time.Time) (say bool, err error) {
 	f := audit.Finding{Code: string(health.DiskLow), Text: room.Error()}
-	known, err := queue.Read(s, func(v queue.View) (bool, error) { return finding.Quiet(v, f.Code, f.About, now) })
+	known, err := store.Read(s, func(v store.View) (bool, error) { return finding.Quiet(v, f.Code, f.About, now) })
 	if known || err != nil {
 		return false, err
 	}

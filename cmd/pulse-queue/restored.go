@@ -11,6 +11,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -29,7 +30,7 @@ func releaseRestored(c *cli.Context) error {
 		return err
 	}
 	defer d.Close()
-	lost, err := queue.Read(d.Queue, queue.View.Lost)
+	lost, err := store.Read(d.Queue, store.View.Lost)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func releaseRestored(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if lost, err = queue.Read(d.Queue, queue.View.Lost); err == nil && lost != "" {
+	if lost, err = store.Read(d.Queue, store.View.Lost); err == nil && lost != "" {
 		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
 	}
 	if learning != nil {

@@ -16,6 +16,7 @@ import (
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -28,7 +29,7 @@ import (
 type shift struct {
 	c      *cli.Context
 	store  door.Store
-	todo   *queue.Passing // the store, without what it refuses
+	todo   *store.Passing // the store, without what it refuses
 	policy *policy.Policy
 	run    queue.Run
 	runs   runner.Runs
@@ -57,7 +58,7 @@ func run(c *cli.Context) error {
 		if claim == nil {
 			return sh.stopped()
 		}
-		var refused *queue.Forbidden
+		var refused *store.Forbidden
 		if err := sh.work(claim, hold); errors.As(err, &refused) {
 			sh.passed(claim.Task.ID, err)
 		} else if err != nil {
@@ -98,7 +99,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.store, err = desk.QueueOutside(c); err != nil {
 		return nil, err
 	}
-	sh.todo = &queue.Passing{Store: sh.store, Over: sh.passed}
+	sh.todo = &store.Passing{Store: sh.store, Over: sh.passed}
 	sh.runs = sh.store.Runs()
 	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Keeper(), rights); err != nil {
 		sh.store.Close()
@@ -182,7 +183,7 @@ func (sh *shift) passed(id string, err error) {
 
 // inTurns calls fn in one Update after the other while it wants more, so that other
 // commands get the lock in between.
-func inTurns(s queue.Store, fn func(*queue.Tx) (more bool, err error)) error {
+func inTurns(s store.Store, fn func(*queue.Tx) (more bool, err error)) error {
 	for more := true; more; {
 		err := queue.Update(s, func(tx *queue.Tx) (err error) {
 			more, err = fn(tx)
@@ -206,7 +207,7 @@ func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
 		claim, more, err = sh.run.Next(tx, func(next string) (err error) {
 			hold, err = sh.runs.Take(next)
 			if errors.Is(err, syscall.EWOULDBLOCK) {
-				sh.busy, err = true, queue.ErrConflict
+				sh.busy, err = true, store.ErrConflict
 			}
 			return err
 		})
@@ -246,7 +247,7 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 	if !end.Cancelled {
 		err = sh.finish(claim, end, last)
 	}
-	if end.Cancelled || errors.Is(err, queue.ErrConflict) {
+	if end.Cancelled || errors.Is(err, store.ErrConflict) {
 		cmdline.Note(sh.c, "task %s: cancelled", id)
 		return sh.record(func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, last, time.Now()) })
 	}
@@ -258,9 +259,9 @@ func (sh *shift) work(claim *queue.Claim, hold runner.Hold) error {
 func (sh *shift) record(fn func(tx *queue.Tx) error) error {
 	sh.store.Interrupt(nil)
 	defer sh.store.Interrupt(sh.c.Context.Done())
-	err := queue.ErrLocked
-	for until := time.Now().Add(failover); errors.Is(err, queue.ErrLocked) || errors.Is(err, queue.ErrAway) && time.Now().Before(until); {
-		if errors.Is(err, queue.ErrAway) {
+	err := store.ErrLocked
+	for until := time.Now().Add(failover); errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrAway) && time.Now().Before(until); {
+		if errors.Is(err, store.ErrAway) {
 			time.Sleep(time.Second)
 		}
 		err = queue.Update(sh.store, fn)
@@ -319,7 +320,7 @@ func (sh *shift) complain(line *audit.Line, how string) {
 	case queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore, queue.ReasonLater, queue.ReasonExtracted, queue.ReasonStands:
 		return
 	case queue.ReasonExit, queue.ReasonUnread, queue.ReasonUnfit, queue.ReasonNotDone:
-		known, err := queue.Read(sh.store, func(v queue.View) (bool, error) { return health.Known(v, line) })
+		known, err := store.Read(sh.store, func(v store.View) (bool, error) { return health.Known(v, line) })
 		agreed := line.Kind == task.Effect && line.To != task.Scheduled
 		if known && err == nil && !agreed { // if it can't be known, it is told
 			tell = cmdline.Progress
@@ -333,7 +334,7 @@ func (sh *shift) complain(line *audit.Line, how string) {
 
 // braked returns why a queue starts nothing: that it is held, or that it lacks lines.
 func braked(s door.Store) (held, lost string, err error) {
-	err = s.View(func(v queue.View) (err error) {
+	err = s.View(func(v store.View) (err error) {
 		if held, err = queue.Held(v); err == nil {
 			lost, err = v.Lost()
 		}

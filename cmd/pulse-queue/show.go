@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -54,7 +55,7 @@ func show(c *cli.Context, s door.Store) error {
 
 // teller tells a task's story.
 type teller struct {
-	v      queue.View
+	v      store.View
 	id     string
 	out    strings.Builder // bounded by one task
 	policy *policy.Policy  // nil: none was named
@@ -71,7 +72,7 @@ type teller struct {
 }
 
 // read collects the story of the task whose id begins with prefix, or its record.
-func (t *teller) read(s queue.Store, prefix string, json bool) error {
+func (t *teller) read(s store.Store, prefix string, json bool) error {
 	id, err := whole(s, prefix)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 	t.id = id
 	for range 8 { // a task that is moved by hand never is where the log has it
 		if json {
-			return s.View(func(v queue.View) error { return t.look(v, (*teller).json) })
+			return s.View(func(v store.View) error { return t.look(v, (*teller).json) })
 		}
 		if t.lines, err = about(s, id); err != nil {
 			return err
@@ -88,7 +89,7 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 			return err
 		}
 		again := false
-		err = s.View(func(v queue.View) error {
+		err = s.View(func(v store.View) error {
 			return t.look(v, func(t *teller, st task.State) error {
 				again = st != t.logged()
 				return t.tell(st)
@@ -102,7 +103,7 @@ func (t *teller) read(s queue.Store, prefix string, json bool) error {
 }
 
 // look calls fn with the state of the task in v.
-func (t *teller) look(v queue.View, fn func(*teller, task.State) error) error {
+func (t *teller) look(v store.View, fn func(*teller, task.State) error) error {
 	t.v = v
 	t.out.Reset()
 	st, err := v.Where(t.id)
@@ -137,10 +138,10 @@ func (t *teller) print(lines ...string) {
 
 func (t *teller) json(st task.State) error {
 	s, err := t.record(st)
-	if st == "" && errors.Is(err, queue.ErrUnknown) {
-		return fmt.Errorf("%w: %s has no file", queue.ErrUnknown, t.id)
+	if st == "" && errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %s has no file", store.ErrUnknown, t.id)
 	}
-	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
 	if s.Extract, err = queue.ExtractOf(t.v, t.id); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -39,8 +40,8 @@ func (t *teller) proposed(id string) error {
 	if err != nil || len(file) == 0 {
 		return err
 	}
-	list, err := queue.ReadOutbox(file)
-	if errors.Is(err, queue.ErrOutbox) {
+	list, err := store.ReadOutbox(file)
+	if errors.Is(err, store.ErrOutbox) {
 		t.print(screen.Fact("outbox", "it can't be read: %s", t.where.Command("pulse-queue verify")))
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -95,7 +96,7 @@ func happened(l *audit.Line) string {
 	if g := l.Grant; g != nil && l.Event == audit.Consumed {
 		text += " grant " + g.ID
 	}
-	if !l.Change.NotBefore.IsZero() && !l.Change.NotBefore.Equal(queue.Forever) {
+	if !l.Change.NotBefore.IsZero() && !l.Change.NotBefore.Equal(store.Forever) {
 		text += ", not before " + l.Change.NotBefore.Format(time.RFC3339)
 	}
 	if l.Account != "" {

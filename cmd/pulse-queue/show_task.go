@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -29,7 +30,7 @@ func (t *teller) gone(id string) error {
 		}
 	}
 	if l == nil {
-		return fmt.Errorf("%w: %s", queue.ErrUnknown, id)
+		return fmt.Errorf("%w: %s", store.ErrUnknown, id)
 	}
 	kept, err := t.kept(id)
 	if err != nil {
@@ -46,7 +47,7 @@ func (t *teller) gone(id string) error {
 // kept tells of a refused record that is kept, if this is one.
 func (t *teller) kept(id string) (bool, error) {
 	s, err := queue.RefusedOf(t.v, id)
-	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return false, nil // the log knows it, and verify says what is wrong with its file
 	}
 	if err != nil {
@@ -61,7 +62,7 @@ func (t *teller) kept(id string) (bool, error) {
 func (t *teller) task(st task.State, id string) error {
 	s, err := queue.Load(t.v, st, id)
 	switch {
-	case errors.Is(err, queue.ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st))
 		t.print(screen.Fact("because", "%v", err))
 	case err != nil:
@@ -116,7 +117,7 @@ func (t *teller) task(st task.State, id string) error {
 // telling.
 func (t *teller) result(id string) error {
 	result, err := queue.ResultOf(t.v, id)
-	if errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		t.print(screen.Fact("result", "%v", err))
 		err = nil
 	}
@@ -149,7 +150,7 @@ func (t *teller) moment(s *queue.Stored) (*screen.Moment, error) {
 	if m.Lost, err = t.v.Lost(); err != nil {
 		return m, err
 	}
-	if m.Yes, err = queue.ApprovalOf(t.v, s.Task.ID); err != nil && !errors.Is(err, queue.ErrCorrupt) {
+	if m.Yes, err = queue.ApprovalOf(t.v, s.Task.ID); err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return m, err
 	}
 	if m.Wants, err = t.wants(s); err != nil {

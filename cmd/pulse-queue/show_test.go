@@ -6,43 +6,44 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
 // again is a store to which something is committed while it is read: fn runs twice. It
 // holds a start of each kind, a task that waits, and two outboxes.
-type again struct{ queue.Store }
+type again struct{ store.Store }
 
-func (s again) View(fn func(queue.View) error) error {
+func (s again) View(fn func(store.View) error) error {
 	_ = fn(view{})
 	return fn(view{})
 }
 
-type view struct{ queue.View }
+type view struct{ store.View }
 
 func (view) Back(func(audit.Line) bool, ...task.Event) error { return nil }
 
 func (view) Clock() (now, last time.Time, err error) { return now, last, nil }
 
-func (view) Counts() queue.Counts {
-	return queue.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}
+func (view) Counts() store.Counts {
+	return store.Counts{Tasks: map[task.State]int{task.Scheduled: 1}}
 }
 
-func (view) Get(queue.Shelf, string) (queue.Item, error) { return queue.Item{}, queue.ErrUnknown }
+func (view) Get(store.Shelf, string) (store.Item, error) { return store.Item{}, store.ErrUnknown }
 
-func (view) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
-	_, err := fn(queue.Entry{State: task.Scheduled})
+func (view) Open(_ task.State, fn func(store.Entry) (bool, error)) error {
+	_, err := fn(store.Entry{State: task.Scheduled})
 	return err
 }
 
-func (view) Starts(now time.Time, fn func(queue.Start)) error {
-	fn(queue.Start{Time: now, Kind: task.Ask, External: true})
-	fn(queue.Start{Time: now, Kind: task.Effect})
+func (view) Starts(now time.Time, fn func(store.Start)) error {
+	fn(store.Start{Time: now, Kind: task.Ask, External: true})
+	fn(store.Start{Time: now, Kind: task.Effect})
 	return nil
 }
 
-func (view) Each(_ queue.Shelf, fn func(string, time.Time) (bool, error)) error {
+func (view) Each(_ store.Shelf, fn func(string, time.Time) (bool, error)) error {
 	for _, parent := range []string{"a", "b"} {
 		if _, err := fn(parent, time.Time{}); err != nil {
 			return err
@@ -57,7 +58,7 @@ func TestReadAgain(t *testing.T) {
 	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.others != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if list, err := queue.Read(again{}, queue.Proposers); err != nil || !slices.Equal(list, []string{"a", "b"}) {
+	if list, err := store.Read(again{}, queue.Proposers); err != nil || !slices.Equal(list, []string{"a", "b"}) {
 		t.Errorf("%q, %v", list, err)
 	}
 }

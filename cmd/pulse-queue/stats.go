@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
@@ -107,7 +108,7 @@ func statsFlags(c *cli.Context) error {
 }
 
 // count makes the figures. It may be called again, and starts over then.
-func (f *figures) count(v queue.View) (err error) {
+func (f *figures) count(v store.View) (err error) {
 	counts := v.Counts()
 	*f = figures{
 		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
@@ -125,9 +126,9 @@ func (f *figures) count(v queue.View) (err error) {
 	if err := v.Open("", f.wait); err != nil {
 		return err
 	}
-	return queue.Starts(v, f.now, func(st queue.Start) {
+	return queue.Starts(v, f.now, func(st store.Start) {
 		switch {
-		case f.now.Sub(st.Time) >= queue.Window:
+		case f.now.Sub(st.Time) >= store.Window:
 		case st.Kind == task.Effect:
 			f.effects++
 		default:
@@ -141,7 +142,7 @@ func (f *figures) count(v queue.View) (err error) {
 
 // wait finds the tasks that have waited longest: for a start, since they were due;
 // for a person, since they got there.
-func (f *figures) wait(e queue.Entry) (bool, error) {
+func (f *figures) wait(e store.Entry) (bool, error) {
 	since := e.Since
 	if e.NotBefore.After(since) {
 		since = e.NotBefore

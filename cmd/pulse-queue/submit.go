@@ -12,6 +12,7 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
@@ -66,7 +67,7 @@ func submit(c *cli.Context, s door.Store) error {
 }
 
 // standingName reads --standing: a name that no open ask has.
-func standingName(c *cli.Context, s queue.Store) (name string, err error) {
+func standingName(c *cli.Context, s store.Store) (name string, err error) {
 	name = c.String("standing")
 	switch {
 	case !c.IsSet("standing"):
@@ -79,7 +80,7 @@ func standingName(c *cli.Context, s queue.Store) (name string, err error) {
 		return "", fault.Usagef(standingHint, "a standing ask needs a TEXT: its agent reads it")
 	}
 	var had *queue.Stored
-	err = s.View(func(v queue.View) error {
+	err = s.View(func(v store.View) error {
 		had, err = queue.StandingOf(v, name)
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 )
@@ -65,7 +65,7 @@ func age(now, t time.Time) string {
 
 // ahead is how long a task waits until its time, to be put after its age: +5m.
 func ahead(now, t time.Time) string {
-	if !now.Before(t) || t.Equal(queue.Forever) {
+	if !now.Before(t) || t.Equal(store.Forever) {
 		return ""
 	}
 	return "+" + duration.Span(t.Sub(now))

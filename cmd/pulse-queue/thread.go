@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pulse/lib/approve/desk"
-	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/task"
@@ -47,7 +47,7 @@ func thread(c *cli.Context, s door.Store) error {
 
 // began returns the task with which the conversation of a task began, by the log, which
 // also knows tasks that were pruned.
-func began(s queue.Store, id string) (string, error) {
+func began(s store.Store, id string) (string, error) {
 	seen := map[string]bool{}
 	for next := id; next != "" && !seen[next]; {
 		seen[next] = true
@@ -66,7 +66,7 @@ func began(s queue.Store, id string) (string, error) {
 		case err != nil:
 			return "", err
 		case last.Task == "" && next == id:
-			return "", fmt.Errorf("%w: %s", queue.ErrUnknown, id)
+			return "", fmt.Errorf("%w: %s", store.ErrUnknown, id)
 		case last.Task == "": // it belongs to another queue
 			return id, nil
 		}
@@ -94,7 +94,7 @@ type conversation struct {
 }
 
 // read reads the log once. A task comes after the one that it belongs to.
-func (c *conversation) read(s queue.Store) error {
+func (c *conversation) read(s store.Store) error {
 	lines, err := linesAbout(s, time.Time{}, "")
 	if err != nil {
 		return err

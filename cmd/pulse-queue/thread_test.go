@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/hint"
 	"pulse/lib/shared/task"
@@ -20,7 +20,7 @@ func logOf(t *testing.T, lines ...audit.Line) *queuetest.Memory {
 	for i := range lines {
 		lines[i].Time = queuetest.Epoch
 	}
-	err := m.Update(func(queue.View) (*queue.Commit, error) { return &queue.Commit{Lines: lines}, nil })
+	err := m.Update(func(store.View) (*store.Commit, error) { return &store.Commit{Lines: lines}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestConversationEnds(t *testing.T) {
 		}
 	}
 	for _, unknown := range []int{5, 7, 8} {
-		if got, err := began(s, nth(unknown)); !errors.Is(err, queue.ErrUnknown) {
+		if got, err := began(s, nth(unknown)); !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("%d: %s, %v", unknown, got, err)
 		}
 	}

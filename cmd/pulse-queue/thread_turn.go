@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/hint"
@@ -55,10 +56,10 @@ func (t *turn) add(raw []byte, l *audit.Line) {
 
 // load reads what the log does not have. A file that is gone or can't be read is left to
 // show and verify.
-func (t *turn) load(s queue.Store) error {
-	return s.View(func(v queue.View) error {
+func (t *turn) load(s store.Store) error {
+	return s.View(func(v store.View) error {
 		one, err := queue.Find(v, t.task.ID)
-		if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 			return nil
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -51,7 +52,7 @@ func (k cause) advice() string {
 // queueAdvice is for reasons that no decision has.
 var queueAdvice = map[string]string{
 	queue.Quota:               "answer what waits of that sender, or raise limits.pending_per_sender",
-	queue.ReasonSessionSpent:  "answer with pulse-approve, or open another session",
+	store.ReasonSessionSpent:  "answer with pulse-approve, or open another session",
 	queue.ReasonCloseUnproven: "answer with pulse-approve",
 	queue.ReasonApproval:      "answer again with pulse-approve",
 	"definition_changed":      "see what the MCP server has changed, and accept it: pulse-authorize hook mcp --pin NAME -- SERVER",
@@ -102,7 +103,7 @@ func (t *tally) hear(l *audit.Line) {
 
 // days keeps the days since a time of which not every refusal is in the log. The line that says so may be
 // from before the lines that were read.
-func (t *tally) days(since time.Time, counts *queue.Counts) {
+func (t *tally) days(since time.Time, counts *store.Counts) {
 	today := counts.Refused > queue.MaxRefusals && counts.Day >= since.UTC().Format(time.DateOnly)
 	if today && !slices.Contains(t.limited, counts.Day) {
 		t.limited = append(t.limited, counts.Day)
@@ -128,7 +129,7 @@ func (t *tally) sorted() (list []toll) {
 }
 
 // unlisted says what is known of refusals of a day that have no line.
-func unlisted(day string, counts *queue.Counts) string {
+func unlisted(day string, counts *store.Counts) string {
 	text := fmt.Sprintf("after the first %d refusals of %s the others are counted and not listed", queue.MaxRefusals, day)
 	if counts.Day == day {
 		text += fmt.Sprintf(": %d in all", counts.Refused)
@@ -142,7 +143,7 @@ func barred(l *audit.Line, want terms.Outcome) bool {
 	case task.Refused, task.Parked, task.Dropped, audit.Limited:
 		return true
 	case task.Added, audit.Judged:
-		return want != "" || l.Outcome != terms.Allow || l.Change.Reason == queue.ReasonSessionSpent
+		return want != "" || l.Outcome != terms.Allow || l.Change.Reason == store.ReasonSessionSpent
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -24,7 +25,7 @@ const Quota = "sender_quota"
 // Batch collects records and adds them to a store in one Update. It keeps them in memory
 // until then.
 type Batch struct {
-	Store   Store
+	Store   store.Store
 	Unsafe  bool // the queue accepts what --unsafe-allow-all decided
 	Pending int  // how many open tasks a sender may have
 	Now     func() time.Time
@@ -45,8 +46,8 @@ type Batch struct {
 
 	items []*item
 	size  int
-	last  map[mailbox]Position // of the record of each mailbox that was put last
-	read  []Position           // how far what was put goes, by source
+	last  map[mailbox]store.Position // of the record of each mailbox that was put last
+	read  []store.Position           // how far what was put goes, by source
 }
 
 // mailbox is where UIDs can be compared. With Timed all of a source is one.
@@ -55,7 +56,7 @@ type mailbox struct {
 	validity uint32
 }
 
-func mailboxOf(p *Position) mailbox {
+func mailboxOf(p *store.Position) mailbox {
 	if p.UIDValidity&audit.Timed != 0 || p.UIDValidity == 0 {
 		return mailbox{source: p.Source}
 	}
@@ -80,7 +81,7 @@ type item struct {
 }
 
 // NewBatch returns an empty batch.
-func NewBatch(s Store, unsafe bool, pending int, now func() time.Time) *Batch {
+func NewBatch(s store.Store, unsafe bool, pending int, now func() time.Time) *Batch {
 	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now, Require: approval.Terminal}
 }
 
@@ -138,7 +139,7 @@ func (b *Batch) follow(it *item, rec *record.Record) error {
 			"%w", rec.Bad(fmt.Errorf("UID %d after UID %d: %w", p.UID, last.UID, ErrOrder)))
 	}
 	if b.last == nil {
-		b.last = map[mailbox]Position{}
+		b.last = map[mailbox]store.Position{}
 	}
 	if !rec.Has(task.Member) {
 		b.last[mailboxOf(&p)] = p
@@ -230,8 +231,8 @@ func (b *Batch) stage(tx *Tx, items []*item) error {
 
 // positionOf returns the position after a message. Its time is not one that was still to come when
 // the message was fetched: a run that begins there would find nothing until then.
-func positionOf(m *envelope.Message) Position {
-	p := Position{Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}
+func positionOf(m *envelope.Message) store.Position {
+	p := store.Position{Source: m.Source, UIDValidity: m.UIDValidity, UID: m.UID, Received: m.Received}
 	if !m.Fetched.IsZero() && p.Received.After(m.Fetched) {
 		p.Received = m.Fetched
 	}
@@ -245,7 +246,7 @@ type intake struct {
 	now     time.Time
 	clock   clock.Clock
 	seen    map[string]task.Task // added in this Update, by id and by name
-	pending map[Key]int          // open tasks of the senders in this batch
+	pending map[store.Key]int    // open tasks of the senders in this batch
 
 	sessions map[string]*approval.Session // with the uses that this Update leaves
 	settled  map[string]bool              // proposals whose receipt this Update logged
@@ -253,7 +254,7 @@ type intake struct {
 	all    []*item
 	kept   map[string]audit.Line // refused records: the last line of this Update about them
 	logged map[string]audit.Line // what was kept before, as the log says; nil: not read
-	counts Counts                // of what is kept, with what this Update changes
+	counts store.Counts          // of what is kept, with what this Update changes
 	spare  int64                 // how many bytes of the disk records of this batch may still take
 }
 
@@ -277,7 +278,7 @@ func (in *intake) take(it *item) error {
 	switch {
 	case it.Decision.Outcome == terms.Reject:
 		err = in.refuse(it)
-	case it.counted() && in.pending[KeyOf(it.Identity.Sender)] >= in.quota(it):
+	case it.counted() && in.pending[store.KeyOf(it.Identity.Sender)] >= in.quota(it):
 		it.receipt.Reason = Quota
 		err = in.refuse(it)
 	default:
@@ -322,7 +323,7 @@ func (in *intake) isTwin(it *item, id string) (bool, error) {
 		return false, err
 	}
 	first, err := Load(in.tx, st, id)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		return false, nil // nobody can tell, and nothing is to be added twice
 	}
 	return err == nil && it.twinOf(&first.Content), err
@@ -345,7 +346,7 @@ func (in *intake) knows(it *item, id string) (bool, error) {
 		return last != "", err
 	}
 	stored, err := Load(in.tx, st, id)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		err = nil // it is known all the same, and must not be added twice
 	}
 	it.receipt = stored.Task
@@ -387,7 +388,7 @@ func (in *intake) accept(it *item) error {
 	t := &it.receipt
 	t.State, t.NotBefore = task.Awaiting, in.NotBefore
 	if it.Standing() != "" {
-		t.NotBefore = Forever
+		t.NotBefore = store.Forever
 	}
 	if it.Decision.Outcome == terms.Allow && !it.Outward() {
 		t.State = task.Scheduled
@@ -406,7 +407,7 @@ func (in *intake) accept(it *item) error {
 		in.seen[line.KnownAs] = *t
 	}
 	if it.counted() {
-		in.pending[KeyOf(it.Identity.Sender)]++
+		in.pending[store.KeyOf(it.Identity.Sender)]++
 	}
 	return errors.Join(in.tx.Add(file, line), in.label(it))
 }
@@ -439,16 +440,16 @@ func (in *intake) quota(it *item) int {
 
 // countPending counts the open tasks of the senders of the records.
 func (in *intake) countPending(items []*item) error {
-	in.pending = map[Key]int{}
+	in.pending = map[store.Key]int{}
 	for _, it := range items {
 		if it.counted() && it.Decision.Outcome != terms.Reject && !it.wasRefused {
-			in.pending[KeyOf(it.Identity.Sender)] = 0
+			in.pending[store.KeyOf(it.Identity.Sender)] = 0
 		}
 	}
 	if len(in.pending) == 0 {
 		return nil
 	}
-	return in.tx.Open("", func(e Entry) (bool, error) {
+	return in.tx.Open("", func(e store.Entry) (bool, error) {
 		if n, ok := in.pending[e.Sender]; ok && e.Message {
 			in.pending[e.Sender] = n + 1
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -37,7 +38,7 @@ func TestSubmittedAgain(t *testing.T) {
 }
 
 // addedTo adds a line and returns the id in its receipt.
-func addedTo(t *testing.T, s queue.Store, line string) (id string) {
+func addedTo(t *testing.T, s store.Store, line string) (id string) {
 	t.Helper()
 	rec, err := record.Parse([]byte(line), queue.Members...)
 	if err != nil {

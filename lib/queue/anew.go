@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 )
 
@@ -15,12 +16,12 @@ var ErrRecorded = errors.New("it was recorded before")
 // whatever became of it, and returns the rest of that check, which belongs into the Update
 // that records it. Anew reads the log back to that time, and keeps nobody out meanwhile; the
 // rest reads only the lines that came since.
-func Anew(s Store, id string, since time.Time) (rest func(*Tx) error, err error) {
-	var lines Lines
+func Anew(s store.Store, id string, since time.Time) (rest func(*Tx) error, err error) {
+	var lines store.Lines
 	var last string // what follows the line before the last one
-	err = s.View(func(v View) (err error) {
+	err = s.View(func(v store.View) (err error) {
 		last = ""
-		if lines, err = v.Lines(since, About(id)); err != nil {
+		if lines, err = v.Lines(since, store.About(id)); err != nil {
 			return err
 		}
 		return v.Back(func(l audit.Line) bool {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 )
@@ -89,12 +90,12 @@ func same(tx *Tx, shown *Stored) (Stored, error) {
 		return Stored{}, err
 	}
 	if now != shown.Task.State {
-		return Stored{}, fmt.Errorf("%w: the task is %s now", ErrConflict, now)
+		return Stored{}, fmt.Errorf("%w: the task is %s now", store.ErrConflict, now)
 	}
 	s, err := Load(tx, now, shown.Task.ID)
 	// It may have been answered and started, and wait again: then a person has to see it again.
 	if err == nil && (s.Task.Digest != shown.Task.Digest || !s.Task.Since.Equal(shown.Task.Since)) {
-		err = fmt.Errorf("%w: the task is not what was shown any more", ErrConflict)
+		err = fmt.Errorf("%w: the task is not what was shown any more", store.ErrConflict)
 	}
 	return s, err
 }

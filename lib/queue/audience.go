@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/task"
 )
@@ -11,7 +12,7 @@ import (
 
 // Hear sets the ask that an effect began with, and leaves to its audience those who have seen that
 // too. If the queue does not have it any more, nobody knows who has.
-func (s *Stored) Hear(v View) error {
+func (s *Stored) Hear(v store.View) error {
 	ask := s
 	if s.Kind() != task.Ask {
 		var err error
@@ -26,7 +27,7 @@ func (s *Stored) Hear(v View) error {
 }
 
 // seen returns the audience of an ask, with what was read in it; nil: it can't be read.
-func seen(v View, ask *Stored) (audience.Audience, error) {
+func seen(v store.View, ask *Stored) (audience.Audience, error) {
 	all := sent(ask)
 	if all.None() {
 		return all, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -62,7 +63,7 @@ func TestAudience(t *testing.T) {
 	}
 	d.now = d.now.AddDate(1, 0, 0)
 	d.update(func(tx *queue.Tx) error {
-		_, _, err := queue.Prune(tx, task.Completed, []queue.ID{queue.IDOf(root)}, &queue.Older{}, "me", d.now)
+		_, _, err := queue.Prune(tx, task.Completed, []store.ID{store.IDOf(root)}, &queue.Older{}, "me", d.now)
 		return err
 	})
 	if got := d.audience(id); got != "nobody" {
@@ -93,7 +94,7 @@ func TestAudienceDecides(t *testing.T) {
 		s := d.find(id)
 		s.Labels = label.Set{{Label: label.Private}}
 		var o queue.Outlook
-		err := d.store.View(func(v queue.View) (err error) {
+		err := d.store.View(func(v store.View) (err error) {
 			o, err = (&queue.Run{Policy: d.p, Max: 1, Effect: terms.ExternalSend}).Outlook(v, &s, d.now)
 			return err
 		})

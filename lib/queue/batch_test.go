@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
@@ -97,7 +98,7 @@ func TestBatchReceipts(t *testing.T) {
 		t.Errorf("a batch is empty after it was committed: %v", got)
 	}
 	first, second := s.lines()[0].Task, s.lines()[1].Task
-	s.Lay(queue.On(task.Scheduled), first, queue.Item{Bytes: []byte("{")})
+	s.Lay(store.On(task.Scheduled), first, store.Item{Bytes: []byte("{")})
 	shown := s.find(second)
 	err := s.update(func(tx *queue.Tx) error {
 		return errors.Join(queue.Deny(tx, &shown, "me", approval.Terminal, "not wanted", now), tx.Move(move(task.Pruned, second, task.Rejected, "")))
@@ -264,9 +265,9 @@ func TestBatchNotBefore(t *testing.T) {
 	if l := s.lines()[0]; !l.Change.NotBefore.Equal(now.Add(time.Hour)) || l.Sandbox != "none" || !s.find(l.Task).Task.NotBefore.Equal(now.Add(time.Hour)) {
 		t.Errorf("%+v", l)
 	}
-	s.view(func(v queue.View) error {
-		return v.Open(task.Scheduled, func(e queue.Entry) (bool, error) {
-			if !e.PutOff || !e.Message || e.Sender != queue.KeyOf("ME@example.com") {
+	s.view(func(v store.View) error {
+		return v.Open(task.Scheduled, func(e store.Entry) (bool, error) {
+			if !e.PutOff || !e.Message || e.Sender != store.KeyOf("ME@example.com") {
 				t.Errorf("%+v", e)
 			}
 			return true, nil
@@ -300,13 +301,13 @@ func TestSettle(t *testing.T) {
 	s.commit(s.batch(effect))
 	id := s.lines()[0].Task
 	lay := func(parent, id string) {
-		s.Lay(queue.Outbox, parent, queue.Item{Bytes: []byte(`{"task":{"id":"` + id + `"}}` + "\n")})
+		s.Lay(store.Outbox, parent, store.Item{Bytes: []byte(`{"task":{"id":"` + id + `"}}` + "\n")})
 	}
 	lay(parent, id)
 	if s.commit(s.batch(effect, effect)); len(s.lines()) != 2 || s.lines()[1].Event != audit.Settled || s.lines()[1].Parent != parent {
 		t.Errorf("%+v", s.lines())
 	}
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		file, err := queue.OutboxOf(v, parent)
 		if file != nil {
 			t.Errorf("%s", file)
@@ -314,7 +315,7 @@ func TestSettle(t *testing.T) {
 		return err
 	})
 	for _, lies := range []string{"", "{", `{"task":{"id":"` + two + `"}}` + "\n"} {
-		s.Lay(queue.Outbox, parent, queue.Item{Bytes: []byte(lies)})
+		s.Lay(store.Outbox, parent, store.Item{Bytes: []byte(lies)})
 		if s.commit(s.batch(effect)); len(s.lines()) != 2 {
 			t.Errorf("%q: %+v", lies, s.lines()[2:])
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -15,7 +16,7 @@ var ErrState = errors.New("not in that state")
 // need not be readable. For a task in any other state the error is ErrState.
 func Cancel(tx *Tx, id, by string, now time.Time) (Stored, error) {
 	s, err := Find(tx, id)
-	if err != nil && !errors.Is(err, ErrCorrupt) {
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return s, err
 	}
 	if s.Task.State != task.Scheduled && s.Task.State != task.Running {

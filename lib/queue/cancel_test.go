@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -46,16 +47,16 @@ func TestCancel(t *testing.T) {
 
 // TestCancelWhatCannotBeRead: to stop something one need not understand it.
 func TestCancelWhatCannotBeRead(t *testing.T) {
-	for what, item := range map[queue.Shelf]string{queue.On(task.Running): "{", queue.Meta: "{"} {
+	for what, item := range map[store.Shelf]string{store.On(task.Running): "{", store.Meta: "{"} {
 		one := stored(1, task.Running, 0, 0)
 		s := newShelf(t, one)
-		s.Lay(what, one.Task.ID, queue.Item{Bytes: []byte(item)})
+		s.Lay(what, one.Task.ID, store.Item{Bytes: []byte(item)})
 		if _, err := cancel(s, one.Task.ID); err != nil || len(s.lines()) != 1 {
 			t.Error(what, err, s.lines())
 		}
 	}
 	s := newShelf(t)
-	if _, err := cancel(s, stored(1, task.Running, 0, 0).Task.ID); !errors.Is(err, queue.ErrUnknown) {
+	if _, err := cancel(s, stored(1, task.Running, 0, 0).Task.ID); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 }

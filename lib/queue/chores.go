@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -31,9 +32,9 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		return false, err
 	}
 	begun, size, moves := false, 0, 0
-	chore := func(e *Entry) (moved bool, err error) {
+	chore := func(e *store.Entry) (moved bool, err error) {
 		s, err := Load(tx, task.Scheduled, e.ID)
-		if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
+		if errors.Is(err, store.ErrUnknown) || reasonBroken(&s, e, err) != "" || err == nil && !s.own() {
 			return false, nil // a run or verify deals with it
 		}
 		if err != nil {
@@ -52,7 +53,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		_, moved, err = r.dispatch(tx, &s, now, nil)
 		return moved, err
 	}
-	err = tx.Sift(task.Scheduled, func(e Entry) (rest bool, err error) {
+	err = tx.Sift(task.Scheduled, func(e store.Entry) (rest bool, err error) {
 		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) {
 			return false, nil
 		}
@@ -90,7 +91,7 @@ func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
 		if !gated {
 			return tx.Move(line)
 		}
-		tx.Stage(Drafts, s.Task.ID, draft)
+		tx.Stage(store.Drafts, s.Task.ID, draft)
 		line.Result = task.Digest(draft)
 		return tx.Move(line)
 	}
@@ -154,7 +155,7 @@ func (c *Content) DraftID() string {
 // besideGated reports whether a draft is written: that of a message always is, and any other if
 // the effect beside which it was proposed is one that a person is asked about, as it stands in
 // this queue.
-func (c *Content) besideGated(v View) (bool, error) {
+func (c *Content) besideGated(v store.View) (bool, error) {
 	beside := proposal.Beside(c.Request)
 	if beside == nil {
 		return true, nil

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -106,14 +107,14 @@ func TestChoresThatDoNotFit(t *testing.T) {
 		"a note on itself":           {proposal.Note, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
 		"a close of another's":       {proposal.Close, fmt.Sprintf("%032x", 3), nil, string(proposal.NotItsTask)},
 		"a close of itself":          {proposal.Close, fmt.Sprintf("%032x", 2), nil, string(proposal.NotItsTask)},
-		"a note on what is not read": {proposal.Note, root, func(s *shelf, r *queue.Stored) { s.Lay(queue.On(task.Scheduled), root, queue.Item{Bytes: []byte("{")}) }, string(proposal.NotItsTask)},
+		"a note on what is not read": {proposal.Note, root, func(s *shelf, r *queue.Stored) { s.Lay(store.On(task.Scheduled), root, store.Item{Bytes: []byte("{")}) }, string(proposal.NotItsTask)},
 		"a close of what was moved by hand": {proposal.Close, root, func(s *shelf, r *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), root, queue.Item{})
-			s.Lay(queue.On(task.Awaiting), root, queue.Item{Bytes: r.File})
+			s.Lay(store.On(task.Scheduled), root, store.Item{})
+			s.Lay(store.On(task.Awaiting), root, store.Item{Bytes: r.File})
 		}, string(proposal.NotLegal)},
 		"a close of what was moved by hand to its end": {proposal.Close, root, func(s *shelf, r *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), root, queue.Item{})
-			s.Lay(queue.On(task.Completed), root, queue.Item{Bytes: r.File})
+			s.Lay(store.On(task.Scheduled), root, store.Item{})
+			s.Lay(store.On(task.Completed), root, store.Item{Bytes: r.File})
 		}, string(proposal.NotLegal)},
 	} {
 		subject, other := asked(stored(1, task.Scheduled, time.Hour, time.Hour)), stored(3, task.Scheduled, time.Hour, time.Hour)
@@ -184,14 +185,14 @@ func TestChoresLeave(t *testing.T) {
 	id := root.Task.ID
 	for name, lay := range map[string]func(s *shelf, one *queue.Stored){
 		"as it is": func(*shelf, *queue.Stored) {},
-		"gone":     func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) },
+		"gone":     func(s *shelf, one *queue.Stored) { s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{}) },
 		"not readable": func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
+			s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{Bytes: []byte("{")})
 		},
 		"edited": func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
+			s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{Bytes: append(one.File, '\n')})
 		},
-		"held":    func(s *shelf, _ *queue.Stored) { s.Lay(queue.Hold, "", queue.Item{Bytes: []byte{}}) },
+		"held":    func(s *shelf, _ *queue.Stored) { s.Lay(store.Hold, "", store.Item{Bytes: []byte{}}) },
 		"put off": func(s *shelf, one *queue.Stored) { one.Task.NotBefore = now.Add(time.Second) },
 		"for a worker": func(s *shelf, one *queue.Stored) {
 			*one = *effect(stored(2, task.Scheduled, 0, 0), id, `{"action":"write_local","tool":"files.write"}`)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -107,7 +108,7 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 		err = r.readTurns(tx, used, now, left, looked)
 	}
 	for aside := 0; err == nil; {
-		c := r.turns.next(&used.last, func(e *Entry) bool { return r.due(e, used, now) })
+		c := r.turns.next(&used.last, func(e *store.Entry) bool { return r.due(e, used, now) })
 		if c == nil {
 			if !good && !r.turns.cut {
 				return nil, false, nil
@@ -138,12 +139,12 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 }
 
 // yeses returns the tasks that have a yes, or none if all that this run may start have one.
-func (r *Run) yeses(v View) (map[string]bool, error) {
+func (r *Run) yeses(v store.View) (map[string]bool, error) {
 	if r.Effect.Outward() {
 		return nil, nil
 	}
 	list := map[string]bool{}
-	err := v.Each(Approvals, func(id string, _ time.Time) (bool, error) {
+	err := v.Each(store.Approvals, func(id string, _ time.Time) (bool, error) {
 		list[id] = true
 		return true, nil
 	})
@@ -180,12 +181,12 @@ func (r *Run) kind() task.Kind {
 }
 
 // ofKind reports whether a task is an ask, or an effect with the action, that this run starts.
-func (r *Run) ofKind(e *Entry) bool {
+func (r *Run) ofKind(e *store.Entry) bool {
 	return e.Kind == r.kind() && (r.Effect == "" || e.Is(r.Effect))
 }
 
 // due reports whether a task may be looked at by this run now.
-func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
+func (r *Run) due(e *store.Entry, used *usage, now time.Time) bool {
 	if !r.ofKind(e) {
 		return false
 	}
@@ -198,7 +199,7 @@ func (r *Run) due(e *Entry, used *usage, now time.Time) bool {
 
 // dueHere is due for a task that, as far as is known without its file, is for the programs
 // that this run starts.
-func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error) {
+func (r *Run) dueHere(v store.View, e *store.Entry, used *usage, now time.Time) (bool, error) {
 	if !r.due(e, used, now) {
 		return false, nil
 	}
@@ -208,13 +209,13 @@ func (r *Run) dueHere(v View, e *Entry, used *usage, now time.Time) (bool, error
 
 // consider claims one task, or moves it to the state that it belongs in now, or leaves it.
 func (r *Run) consider(
-	tx *Tx, e *Entry, now time.Time, lock func(string) error,
+	tx *Tx, e *store.Entry, now time.Time, lock func(string) error,
 ) (claim *Claim, moved bool, err error) {
 	if err := tx.Look([]string{e.ID}, true); err != nil {
 		return nil, false, err
 	}
 	s, err := Load(tx, task.Scheduled, e.ID)
-	if errors.Is(err, ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		return nil, false, nil // another run has it, or it was removed by hand: verify says so
 	}
 	if broken := reasonBroken(&s, e, err); broken != "" {
@@ -228,9 +229,9 @@ func (r *Run) consider(
 
 // reasonBroken returns the reason if a task file can't be read, or is not what its entry
 // says; otherwise the empty string.
-func reasonBroken(s *Stored, e *Entry, err error) string {
+func reasonBroken(s *Stored, e *store.Entry, err error) string {
 	switch {
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return reasonCorrupt
 	case err == nil && !strings.HasPrefix(audit.Bare(s.Task.Digest), e.Digest),
 		err == nil && (s.Kind() != e.Kind || !e.Is(s.Decision.Action)):
@@ -276,7 +277,7 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	if err := tx.tell(s, w.approval != nil); err != nil {
 		return nil, err
 	}
-	if err := lock(s.Task.ID); errors.Is(err, ErrConflict) {
+	if err := lock(s.Task.ID); errors.Is(err, store.ErrConflict) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

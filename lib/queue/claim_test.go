@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -12,24 +13,24 @@ import (
 var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 func TestDue(t *testing.T) {
-	ask := Entry{Kind: task.Ask, Action: terms.ReadPublic, Message: true, Sender: KeyOf("me@example.com"), Since: now}
-	later := func(since, notBefore time.Duration) Entry {
+	ask := store.Entry{Kind: task.Ask, Action: terms.ReadPublic, Message: true, Sender: store.KeyOf("me@example.com"), Since: now}
+	later := func(since, notBefore time.Duration) store.Entry {
 		e := ask
 		e.Since, e.NotBefore = now.Add(since), now.Add(notBefore)
 		return e
 	}
 	putOff := later(time.Second, time.Hour)
 	putOff.PutOff = true
-	external, effect := ask, Entry{Kind: task.Effect, Action: terms.ExternalSend, Since: now}
+	external, effect := ask, store.Entry{Kind: task.Effect, Action: terms.ExternalSend, Since: now}
 	external.External = true
 	theirs := effect
 	theirs.External = true
-	full := usage{hour: map[Key]int{ask.Sender: 20}}
+	full := usage{hour: map[store.Key]int{ask.Sender: 20}}
 	half := usage{externalDay: 50}
 	for _, c := range []struct {
 		name  string
 		run   Run
-		entry Entry
+		entry store.Entry
 		used  usage
 		want  bool
 	}{

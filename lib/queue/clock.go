@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -13,7 +14,7 @@ import (
 // nowOf returns the time of a command: that of the store, if the store has a clock of its own that
 // all commands share, and otherwise now, which is the clock of this machine. It is the time that a
 // line has which is committed now.
-func nowOf(v View, now time.Time) (time.Time, error) {
+func nowOf(v store.View, now time.Time) (time.Time, error) {
 	shared, _, err := v.Clock()
 	if shared.IsZero() {
 		shared = now
@@ -22,7 +23,7 @@ func nowOf(v View, now time.Time) (time.Time, error) {
 }
 
 // ClockOf returns what the queue makes of the clock now.
-func ClockOf(v View, now time.Time) (c clock.Clock, err error) {
+func ClockOf(v store.View, now time.Time) (c clock.Clock, err error) {
 	if now, err = nowOf(v, now); err != nil {
 		return c, err
 	}
@@ -31,14 +32,14 @@ func ClockOf(v View, now time.Time) (c clock.Clock, err error) {
 
 // clockOf is ClockOf for a time that a line has. What is kept of the last jump, if it can't be
 // read, is as good as a jump now: so it is made anew.
-func clockOf(v View, now time.Time) (c clock.Clock, err error) {
+func clockOf(v store.View, now time.Time) (c clock.Clock, err error) {
 	tx, ok := v.(*Tx)
 	m := &mark{}
 	if ok && tx.mark != nil {
 		m = tx.mark // nobody can change it now
 	} else if _, m.last, err = v.Clock(); err == nil {
 		m.jump, err = jumpOf(v)
-		m.unread = errors.Is(err, ErrCorrupt)
+		m.unread = errors.Is(err, store.ErrCorrupt)
 	}
 	switch {
 	case err != nil && !m.unread:
@@ -60,9 +61,9 @@ type mark struct {
 }
 
 // jumpOf returns the last jump that the log has.
-func jumpOf(v View) (j clock.Jump, err error) {
-	item, err := v.Get(Clocks, "")
-	if errors.Is(err, ErrUnknown) {
+func jumpOf(v store.View) (j clock.Jump, err error) {
+	item, err := v.Get(store.Clocks, "")
+	if errors.Is(err, store.ErrUnknown) {
 		return j, nil
 	}
 	if err != nil {
@@ -70,7 +71,7 @@ func jumpOf(v View) (j clock.Jump, err error) {
 	}
 	l, err := audit.Parse(item.Bytes)
 	if err != nil || l.Time.IsZero() {
-		return j, errors.Join(ErrCorrupt, err)
+		return j, errors.Join(store.ErrCorrupt, err)
 	}
 	return clock.JumpOf(&l), nil
 }
@@ -78,18 +79,18 @@ func jumpOf(v View) (j clock.Jump, err error) {
 // Starts calls fn for the starts that count against a limit, in the order of the log, with the time
 // that they count from. After a jump of the clock it asks the log, because only the order of its
 // lines tells which clock a start was made by.
-func Starts(v View, now time.Time, fn func(Start)) error {
+func Starts(v store.View, now time.Time, fn func(store.Start)) error {
 	c, err := ClockOf(v, now)
 	if err != nil {
 		return err
 	}
-	if !c.Recent(Window) {
-		return v.Starts(c.Now, func(st Start) {
+	if !c.Recent(store.Window) {
+		return v.Starts(c.Now, func(st store.Start) {
 			st.Time = c.Of(st.Time)
 			fn(st)
 		})
 	}
-	var list []Start
+	var list []store.Start
 	ages := c.Ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
@@ -97,10 +98,10 @@ func Starts(v View, now time.Time, fn func(Start)) error {
 			if !at.Equal(l.Time) {
 				doubts(v, &c)
 			}
-			e := EntryOf(&l)
-			list = append(list, Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
+			e := store.EntryOf(&l)
+			list = append(list, store.Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
-		return !ages.Over(at, Window)
+		return !ages.Over(at, store.Window)
 	}, task.Started, audit.ClockJumped)
 	for _, st := range slices.Backward(list) {
 		fn(st)
@@ -128,7 +129,7 @@ func (t *Tx) doubts(c *clock.Clock) bool {
 }
 
 // doubts is Tx.doubts for what may be read in an Update.
-func doubts(v View, c *clock.Clock) {
+func doubts(v store.View, c *clock.Clock) {
 	if tx, ok := v.(*Tx); ok {
 		tx.doubts(c)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -87,7 +88,7 @@ func (w *wall) within() {
 	w.t.Helper()
 	most := w.policy.Limits.MaxPerDay
 	for i := most; i < len(w.began); i++ {
-		if d := w.began[i].Sub(w.began[i-most]); d < queue.Window {
+		if d := w.began[i].Sub(w.began[i-most]); d < store.Window {
 			for _, l := range w.store.Log() {
 				if l.Event == task.Started || l.Event == audit.ClockJumped {
 					w.t.Logf("%s %s since %s before %s", l.Time.Format(time.RFC3339), l.Event, l.Change.Since.Format(time.RFC3339), l.Before.Format(time.RFC3339))
@@ -237,9 +238,9 @@ func TestATickAhead(t *testing.T) {
 	var lines []string
 	for range 2 { // what a person signs elsewhere is good from then on, and the same each time
 		w.real = w.real.Add(time.Minute)
-		err := w.store.View(func(v queue.View) error {
+		err := w.store.View(func(v store.View) error {
 			c, err := queue.ClockOf(v, w.real)
-			return errors.Join(err, v.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+			return errors.Join(err, v.Open(task.Awaiting, func(e store.Entry) (bool, error) {
 				s, err := queue.Load(v, task.Awaiting, e.ID)
 				a := queue.Asked(&s, &c, limits.ReviewExpires)
 				if a.Given.After(w.real) || !a.Expires.After(w.real) {
@@ -423,7 +424,7 @@ func TestConfirm(t *testing.T) {
 	if w.sweep(); w.events(audit.Resurfaced) != 1 {
 		t.Error("a clock is not believed although a person says so")
 	}
-	w.store.Lay(queue.Clocks, "", queue.Item{Bytes: []byte("{")})
+	w.store.Lay(store.Clocks, "", store.Item{Bytes: []byte("{")})
 	w.real = w.real.Add(time.Hour)
 	w.do(queuetest.Nothing)
 	w.do(queuetest.Add(queuetest.Mail(2, terms.Review)))

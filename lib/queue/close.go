@@ -2,6 +2,7 @@ package queue
 
 import (
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -24,7 +25,7 @@ func (s *Stored) Closes() string {
 // unproven reports whether s closes a task, and its evidence is not a verified message of
 // the sender of the root. What an agent read elsewhere may tell it to close a task that
 // somebody still waits for.
-func unproven(v View, s *Stored) (bool, error) {
+func unproven(v store.View, s *Stored) (bool, error) {
 	if !s.own() || s.Request.Tool != proposal.Close {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -111,7 +112,7 @@ func Correct(tx *Tx, of, as *Stored, by string, level approval.Level, now time.T
 		return err
 	}
 	if known != "" {
-		return fmt.Errorf("%w: the very same effect was there before, and is %s", ErrConflict, known)
+		return fmt.Errorf("%w: the very same effect was there before, and is %s", store.ErrConflict, known)
 	}
 	line := as.describe(audit.Line{
 		Time: now.UTC(), Event: task.Added, Task: as.Task.ID, To: task.Awaiting, Digest: as.Task.Digest, Change: as.Task.Change,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -34,7 +35,7 @@ type Pace struct {
 
 // begin is a start, with the targets that it used up for a while.
 type begin struct {
-	Start
+	store.Start
 	target []string
 }
 
@@ -45,12 +46,12 @@ type delay struct {
 }
 
 // PaceOf reads the starts that count against a limit now.
-func PaceOf(v View, p *policy.Policy, now time.Time) (*Pace, error) {
-	return paceOf(v, p, now.Add(-max(Window, p.Outbound.MinReplyInterval)), now)
+func PaceOf(v store.View, p *policy.Policy, now time.Time) (*Pace, error) {
+	return paceOf(v, p, now.Add(-max(store.Window, p.Outbound.MinReplyInterval)), now)
 }
 
 // paceOf reads the starts from a time on.
-func paceOf(v View, p *policy.Policy, since, now time.Time) (*Pace, error) {
+func paceOf(v store.View, p *policy.Policy, since, now time.Time) (*Pace, error) {
 	clock, err := ClockOf(v, now)
 	if err != nil {
 		return nil, err
@@ -76,8 +77,8 @@ func (c *Pace) add(l *audit.Line, at time.Time, restored map[string]bool) {
 			c.yeses[l.Task] = at
 		}
 	case l.Event == task.Started:
-		e := EntryOf(l)
-		st := begin{Start{at, e.Kind, e.External, e.Sender}, l.Target}
+		e := store.EntryOf(l)
+		st := begin{store.Start{Time: at, Kind: e.Kind, External: e.External, Sender: e.Sender}, l.Target}
 		if restored[l.Task] { // nothing was sent, so nothing has to wait for that
 			st.target = nil
 			delete(restored, l.Task)
@@ -102,7 +103,7 @@ func (c *Pace) delays(s *Stored) []delay {
 }
 
 // delaysOf is delays for an entry, and the targets of what is sent outside.
-func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
+func (c *Pace) delaysOf(e *store.Entry, target []string) (all []delay) {
 	add := func(limit string, most int, window time.Duration, counts func(*begin) bool) {
 		var in []time.Time
 		for i := range c.starts {
@@ -118,9 +119,9 @@ func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 	}
 	limits := &c.policy.Limits
 	alike := func(st *begin) bool { return st.Kind == e.Kind }
-	add(limitDay, limits.MaxPerDay, Window, alike)
+	add(limitDay, limits.MaxPerDay, store.Window, alike)
 	if e.External {
-		add(limitExternal, new(usage).half(limits.MaxPerDay), Window, func(st *begin) bool { return alike(st) && st.External })
+		add(limitExternal, new(usage).half(limits.MaxPerDay), store.Window, func(st *begin) bool { return alike(st) && st.External })
 	}
 	if e.Message {
 		add(LimitSender, limits.PerSenderPerHour, time.Hour, func(st *begin) bool { return alike(st) && st.Sender == e.Sender })
@@ -132,9 +133,9 @@ func (c *Pace) delaysOf(e *Entry, target []string) (all []delay) {
 }
 
 // entry returns what the limits go by.
-func (s *Stored) entry() Entry {
+func (s *Stored) entry() store.Entry {
 	l := s.describe(audit.Line{Task: s.Task.ID, To: s.Task.State, Digest: s.Task.Digest})
-	return EntryOf(&l)
+	return store.EntryOf(&l)
 }
 
 // Until returns which limit keeps a task from starting now, and until when, if it is not used up
@@ -172,7 +173,7 @@ func (c *Pace) delayed(s *Stored, since time.Time) (sum time.Duration) {
 	done := since
 	for _, d := range all {
 		from, to := d.from, d.to
-		if last := from.Add(Window); to.After(last) {
+		if last := from.Add(store.Window); to.After(last) {
 			to = last
 		}
 		if to.After(c.now) {
@@ -191,11 +192,11 @@ func (c *Pace) delayed(s *Stored, since time.Time) (sum time.Duration) {
 // late returns for how long limits have kept a task from starting since a person said yes. A yes
 // lapses by the time that was left to it, so that nobody is asked twice only because there were
 // too many tasks. It is read from the log only for a yes that would have lapsed otherwise, by a time.
-func (r *Run) late(v View, s *Stored, a *approval.Approval, by, now time.Time) (time.Duration, error) {
+func (r *Run) late(v store.View, s *Stored, a *approval.Approval, by, now time.Time) (time.Duration, error) {
 	if by.Before(a.Expires) || by.Sub(a.Expires) > approval.LongestWait {
 		return 0, nil
 	}
-	since := a.Given.Add(-Window)
+	since := a.Given.Add(-store.Window)
 	c := r.pace
 	if c == nil || !c.now.Equal(now) || c.since.After(since) {
 		var err error

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -208,7 +209,7 @@ func TestUntil(t *testing.T) {
 		for _, l := range slices.Backward(lines) {
 			s.started(l)
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			o, err := run.Outlook(v, one, now)
 			if err != nil {
 				return err

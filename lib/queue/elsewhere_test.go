@@ -9,6 +9,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -151,7 +152,7 @@ func TestSignedBesideVouched(t *testing.T) {
 			p.Owners, p.Approval.Require = []string{"me@example.com"}, "user"
 			b, k := newShelf(t, s), &keys{}
 			for _, g := range []approval.Grant{signed, vouched} {
-				b.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
+				b.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil), Writer: g.Holder})
 			}
 			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: k, Now: func() time.Time { return now }, Vouch: func(holder approval.Holder) error {
 				if holder != "uid 7" {

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -38,8 +39,8 @@ func TestExpire(t *testing.T) {
 	}
 	list[0].Task.Attempts = 2
 	s := newShelf(t, list...)
-	s.Lay(queue.On(task.Awaiting), list[3].Task.ID, queue.Item{Bytes: []byte("{")})
-	s.Lay(queue.On(task.Awaiting), list[4].Task.ID, queue.Item{})
+	s.Lay(store.On(task.Awaiting), list[3].Task.ID, store.Item{Bytes: []byte("{")})
+	s.Lay(store.On(task.Awaiting), list[4].Task.ID, store.Item{})
 	expire := func() (more bool, err error) {
 		err = s.update(func(tx *queue.Tx) error {
 			more, err = queue.Expire(tx, limits, now)
@@ -84,7 +85,7 @@ func TestReap(t *testing.T) {
 		return s
 	}
 	max := policy.Default().Limits.MaxRestarts
-	bad := queue.Item{Bytes: []byte("{")}
+	bad := store.Item{Bytes: []byte("{")}
 	for name, c := range map[string]struct {
 		s     *queue.Stored
 		alive bool
@@ -98,20 +99,20 @@ func TestReap(t *testing.T) {
 		"one time before":   {ask(max - 1), false, nil, task.Restarted, queue.ReasonDied, false},
 		"it still runs":     {ask(0), true, nil, "", "", false},
 		"an effect":         {outward(ask(0)), false, nil, task.Undecided, queue.ReasonUnknownEffect, false},
-		"gone":              {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, queue.Item{}) }, "", "", false},
-		"not readable":      {ask(0), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
-		"meta not readable": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Meta, id, bad) }, task.Broke, "corrupt", false},
+		"gone":              {ask(0), false, func(s *shelf, id string) { s.Lay(store.On(task.Running), id, store.Item{}) }, "", "", false},
+		"not readable":      {ask(0), false, func(s *shelf, id string) { s.Lay(store.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
+		"meta not readable": {ask(0), false, func(s *shelf, id string) { s.Lay(store.Meta, id, bad) }, task.Broke, "corrupt", false},
 		"edited": {ask(0), false, func(s *shelf, id string) {
-			s.Lay(queue.On(task.Running), id, queue.Item{Bytes: append(s.find(id).File, '\n')})
+			s.Lay(store.On(task.Running), id, store.Item{Bytes: append(s.find(id).File, '\n')})
 		}, task.Broke, "edited", false},
 		"with an approval": {ask(0), false, func(s *shelf, id string) { a := yes(); a.Task = id; s.answer(id, a) }, task.Restarted, queue.ReasonDied, true},
-		"with no approval": {ask(0), false, func(s *shelf, id string) { s.Lay(queue.Approvals, id, bad) }, task.Restarted, queue.ReasonDied, false},
+		"with no approval": {ask(0), false, func(s *shelf, id string) { s.Lay(store.Approvals, id, bad) }, task.Restarted, queue.ReasonDied, false},
 		"with a spent one": {outward(ask(0)), false, func(s *shelf, id string) {
 			a := yes()
 			a.Task = id
-			s.Lay(queue.Spent, id, queue.Item{Bytes: a.Append(nil)})
+			s.Lay(store.Spent, id, store.Item{Bytes: a.Append(nil)})
 		}, task.Undecided, queue.ReasonUnknownEffect, false},
-		"an effect not read": {outward(ask(0)), false, func(s *shelf, id string) { s.Lay(queue.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
+		"an effect not read": {outward(ask(0)), false, func(s *shelf, id string) { s.Lay(store.On(task.Running), id, bad) }, task.Broke, "corrupt", false},
 	} {
 		s := newShelf(t, c.s)
 		if c.lay != nil {
@@ -198,7 +199,7 @@ func TestFinish(t *testing.T) {
 	} {
 		for _, out := range []string{"", "printed\n"} {
 			s := newShelf(t, c.s)
-			s.Lay(queue.Results, c.s.Task.ID, queue.Item{Bytes: []byte("of the worker before")})
+			s.Lay(store.Results, c.s.Task.ID, store.Item{Bytes: []byte("of the worker before")})
 			a := yes()
 			a.Task = c.s.Task.ID
 			var end audit.Line
@@ -223,7 +224,7 @@ func TestFinish(t *testing.T) {
 			if is := s.find(c.s.Task.ID).Task; is.Change != want || is.State != end.To || is.Reason == "" {
 				t.Errorf("%s: %+v, want %+v", name, is.Change, want)
 			}
-			s.view(func(v queue.View) error {
+			s.view(func(v store.View) error {
 				printed, err := queue.ResultOf(v, c.s.Task.ID)
 				if string(printed) != out {
 					t.Errorf("%s: %q is what it printed, want %q", name, printed, out)
@@ -276,7 +277,7 @@ func TestFinishFails(t *testing.T) {
 	if _, err := cancel(s, one.Task.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := finish(s); !errors.Is(err, queue.ErrConflict) || s.find(one.Task.ID).Task.State != task.Rejected {
+	if err := finish(s); !errors.Is(err, store.ErrConflict) || s.find(one.Task.ID).Task.State != task.Rejected {
 		t.Error(err)
 	}
 }
@@ -289,7 +290,7 @@ func TestOutboxOfTwoRuns(t *testing.T) {
 		one := stored(1, task.Running, time.Hour, time.Hour)
 		s := newShelf(t, one)
 		if lies != "" {
-			s.Lay(queue.Outbox, one.Task.ID, queue.Item{Bytes: []byte(lies)})
+			s.Lay(store.Outbox, one.Task.ID, store.Item{Bytes: []byte(lies)})
 		}
 		list, discarded := proposal.Read([]byte(`{"action":"read_public"}`), false, nil)
 		var end audit.Line
@@ -300,9 +301,9 @@ func TestOutboxOfTwoRuns(t *testing.T) {
 		if err != nil || len(end.Proposed) != want || want == 2 && end.Proposed[0].ID != two {
 			t.Errorf("%q: %v, %+v", lies, err, end.Proposed)
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			file, err := queue.OutboxOf(v, one.Task.ID)
-			if listed, _ := queue.ReadOutbox(file); !slices.Equal(listed, end.Proposed) {
+			if listed, _ := store.ReadOutbox(file); !slices.Equal(listed, end.Proposed) {
 				t.Errorf("%q: %s", lies, file)
 			}
 			return err
@@ -319,25 +320,25 @@ func FuzzOutbox(f *testing.F) {
 	f.Add([]byte(line("x") + line(two)))
 	f.Add([]byte(line(one)[:40]))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		list, err := queue.ReadOutbox(file)
+		list, err := store.ReadOutbox(file)
 		if err != nil {
-			if !errors.Is(err, queue.ErrOutbox) {
+			if !errors.Is(err, store.ErrOutbox) {
 				t.Error(err)
 			}
 			return
 		}
 		for _, p := range list {
-			rest, had, err := queue.Without(file, p.ID)
+			rest, had, err := store.Without(file, p.ID)
 			if err != nil || !had {
 				t.Fatalf("%s is not in it: %v", p.ID, err)
 			}
-			left, err := queue.ReadOutbox(rest)
+			left, err := store.ReadOutbox(rest)
 			want := slices.DeleteFunc(slices.Clone(list), func(other audit.Proposed) bool { return other.ID == p.ID })
 			if err != nil || !slices.Equal(left, want) {
 				t.Errorf("%v without %s is %v, %v", list, p.ID, left, err)
 			}
 		}
-		if rest, had, err := queue.Without(file, "none"); had || err != nil || string(rest) != string(file) {
+		if rest, had, err := store.Without(file, "none"); had || err != nil || string(rest) != string(file) {
 			t.Errorf("%q, %t, %v", rest, had, err)
 		}
 	})

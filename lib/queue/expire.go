@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 )
@@ -20,12 +21,12 @@ func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error)
 	over := func(since, told time.Time) bool {
 		return !told.IsZero() && !c.Now.Before(limits.Expiry(c.Of(since), c.Of(told)))
 	}
-	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
+	return each(tx, task.Awaiting, func(e *store.Entry) (bool, error) {
 		if !over(e.Since, e.Told) || tx.doubts(&c) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Awaiting, e.ID)
-		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
+		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
 			return false, nil
 		}
 		if err != nil {
@@ -45,9 +46,9 @@ func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error)
 const maxMoves = 500
 
 // each calls fn for the open tasks of a state, until maxMoves of them have moved.
-func each(tx *Tx, st task.State, fn func(*Entry) (moved bool, err error)) (more bool, err error) {
+func each(tx *Tx, st task.State, fn func(*store.Entry) (moved bool, err error)) (more bool, err error) {
 	moves := 0
-	err = tx.Open(st, func(e Entry) (bool, error) {
+	err = tx.Open(st, func(e store.Entry) (bool, error) {
 		moved, err := fn(&e)
 		if moved {
 			moves++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -46,7 +47,7 @@ func (r *Run) Withholds(c *Content) bool {
 
 // mine reports whether a scheduled task is for the programs that this run starts: its reader
 // or its worker. If it has an extract that fits the schema of today, mine sets s.Extract.
-func (r *Run) mine(v View, s *Stored) (bool, error) {
+func (r *Run) mine(v store.View, s *Stored) (bool, error) {
 	if s.Kind() == task.Effect { // one that needs no worker is carried out by every run
 		return true, nil
 	}
@@ -63,14 +64,14 @@ func (r *Run) mine(v View, s *Stored) (bool, error) {
 		return !r.Readers, nil
 	}
 	a, err := ApprovalOf(v, s.Task.ID)
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		err = nil
 	}
 	return r.opens(s, a) != r.Readers, err
 }
 
 // fits sets s.Extract if there is an extract that fits the schema of today.
-func (r *Run) fits(v View, s *Stored) error {
+func (r *Run) fits(v store.View, s *Stored) error {
 	kept, err := ExtractOf(v, s.Task.ID)
 	if kept == nil || r.Schema == nil || err != nil {
 		return err
@@ -89,7 +90,7 @@ func (r *Run) opens(s *Stored, a *approval.Approval) bool {
 
 // elsewhere reports whether a scheduled task is not for the programs that this run starts, as
 // far as that is known without its file. There may be ten thousand that wait for a reader.
-func (r *Run) elsewhere(v View, e *Entry) (bool, error) {
+func (r *Run) elsewhere(v store.View, e *store.Entry) (bool, error) {
 	x := &r.Policy.Extract
 	if e.Kind != task.Ask || len(x.Require) == 0 || r.Standing != "" {
 		return r.Readers, nil
@@ -104,11 +105,11 @@ func (r *Run) elsewhere(v View, e *Entry) (bool, error) {
 	case !x.Requires(terms.ExternalVerified) || r.Readers:
 		return false, nil
 	}
-	has, err := v.Has(Extracts, e.ID)
+	has, err := v.Has(store.Extracts, e.ID)
 	if has || err != nil {
 		return false, err
 	}
-	yes, err := v.Has(Approvals, e.ID)
+	yes, err := v.Has(store.Approvals, e.ID)
 	return !yes, err
 }
 
@@ -121,18 +122,18 @@ func (r *Run) pass(id string) {
 }
 
 // Unread reports whether a scheduled task waits for a reader.
-func (r *Run) Unread(v View, e *Entry) (bool, error) {
+func (r *Run) Unread(v store.View, e *store.Entry) (bool, error) {
 	run := Run{Policy: r.Policy, Schema: r.Schema}
 	return run.skips(v, e)
 }
 
 // skips is elsewhere for a caller that has to know: it looks into the file of a task.
-func (r *Run) skips(v View, e *Entry) (bool, error) {
+func (r *Run) skips(v store.View, e *store.Entry) (bool, error) {
 	if not, err := r.elsewhere(v, e); not || err != nil || e.Kind != task.Ask || len(r.Policy.Extract.Require) == 0 {
 		return not, err
 	}
 	s, err := Load(v, task.Scheduled, e.ID)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return false, nil // verify says so
 	}
 	if err != nil {
@@ -144,9 +145,9 @@ func (r *Run) skips(v View, e *Entry) (bool, error) {
 
 // ExtractOf returns what a task's reader made of its text, whether or not that fits the schema
 // of today, or nil.
-func ExtractOf(v View, id string) ([]byte, error) {
-	item, err := v.Get(Extracts, id)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+func ExtractOf(v store.View, id string) ([]byte, error) {
+	item, err := v.Get(store.Extracts, id)
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return nil, nil
 	}
 	return item.Bytes, err

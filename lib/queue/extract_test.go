@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -103,8 +104,8 @@ func (g *gap) read(exit int, printed string) audit.Line {
 // task is the only one.
 func (g *gap) task() (s queue.Stored) {
 	g.Helper()
-	err := g.store.View(func(v queue.View) error {
-		return v.Open("", func(e queue.Entry) (_ bool, err error) {
+	err := g.store.View(func(v store.View) error {
+		return v.Open("", func(e store.Entry) (_ bool, err error) {
 			s, err = queue.Find(v, e.ID)
 			return false, err
 		})
@@ -354,11 +355,11 @@ func TestSchemaChanged(t *testing.T) {
 
 // counting counts the files that are read.
 type counting struct {
-	queue.View
+	store.View
 	reads *int
 }
 
-func (c counting) Get(s queue.Shelf, key string) (queue.Item, error) {
+func (c counting) Get(s store.Shelf, key string) (store.Item, error) {
 	*c.reads++
 	return c.View.Get(s, key)
 }
@@ -407,8 +408,8 @@ func TestOutlookOfReaders(t *testing.T) {
 	g := newGap(t, theirs(1), queuetest.Mail(2, terms.Allow))
 	look := func() (list []bool) {
 		run := queue.Run{Policy: g.policy, Schema: g.schema, Max: 1, Blind: true}
-		err := g.store.View(func(v queue.View) error {
-			return v.Open(task.Scheduled, func(e queue.Entry) (bool, error) {
+		err := g.store.View(func(v store.View) error {
+			return v.Open(task.Scheduled, func(e store.Entry) (bool, error) {
 				s, err := queue.Find(v, e.ID)
 				if err != nil {
 					return false, err

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
 // Find loads the task of a whole id. It returns ErrUnknown if the task has no file,
 // because it was pruned or never existed.
-func Find(v View, id string) (Stored, error) {
+func Find(v store.View, id string) (Stored, error) {
 	st, err := v.Where(id)
 	if err == nil && st == "" {
 		err = unknown(v, id)
@@ -21,15 +22,15 @@ func Find(v View, id string) (Stored, error) {
 }
 
 // unknown returns the error about an id that is no task's.
-func unknown(v View, id string) error {
-	refused, err := v.Has(Refused, id)
+func unknown(v store.View, id string) error {
+	refused, err := v.Has(store.Refused, id)
 	switch {
 	case err != nil:
 		return err
 	case refused:
 		return fmt.Errorf("%w: %s", ErrRefused, id)
 	}
-	return fmt.Errorf("%w: %s", ErrUnknown, id)
+	return fmt.Errorf("%w: %s", store.ErrUnknown, id)
 }
 
 // LeastPrefix is the least number of digits that may stand for an id.
@@ -39,22 +40,22 @@ const LeastPrefix = 4
 // The id must be unique among the open tasks or, if no open task matches, among all tasks,
 // including the pruned ones; for that Whole reads the names of all tasks. A whole id is
 // returned as it is, whether the queue knows it or not.
-func Whole(s Store, prefix string) (id string, err error) {
+func Whole(s store.Store, prefix string) (id string, err error) {
 	switch {
 	case task.ValidID(prefix):
 		return prefix, nil
 	case strings.Trim(prefix, "0123456789abcdef") != "":
-		return "", fmt.Errorf("%w: %s is no id", ErrUnknown, prefix)
+		return "", fmt.Errorf("%w: %s is no id", store.ErrUnknown, prefix)
 	case len(prefix) < LeastPrefix:
 		return "", fmt.Errorf("%w: %s is too short, want %d digits of an id or more",
-			ErrUnknown, prefix, LeastPrefix)
+			store.ErrUnknown, prefix, LeastPrefix)
 	}
 	ids, err := s.Match(prefix)
 	switch {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", fmt.Errorf("%w: %s", ErrUnknown, prefix)
+		return "", fmt.Errorf("%w: %s", store.ErrUnknown, prefix)
 	case len(ids) > 1:
 		return "", fmt.Errorf("%s is the beginning of more than one id, such as %s and %s", prefix, ids[0], ids[1])
 	}

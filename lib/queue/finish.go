@@ -3,8 +3,10 @@ package queue
 import (
 	"errors"
 	"fmt"
-	"pulse/lib/authorize/hook"
 	"time"
+
+	"pulse/lib/authorize/hook"
+	"pulse/lib/queue/store"
 
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -128,12 +130,12 @@ func Finish(tx *Tx, c *Claim, end End, limits *policy.Limits, now time.Time) (au
 }
 
 // judge says what becomes of a task, and where what was printed is kept.
-func (c *Claim) judge(end *End, limits *policy.Limits, change *task.Change) (e task.Event, to task.State, printed Shelf) {
-	printed = Results
+func (c *Claim) judge(end *End, limits *policy.Limits, change *task.Change) (e task.Event, to task.State, printed store.Shelf) {
+	printed = store.Results
 	if c.Schema == nil {
 		e, to = verdict(c, *end, limits, change)
 	} else if e, to = c.readVerdict(end, limits, change); e == task.Extracted {
-		printed = Extracts
+		printed = store.Extracts
 	}
 	return e, to, printed
 }
@@ -216,12 +218,12 @@ func backoff(n, maxAttempts int) time.Duration {
 // allowed is not known, so that their root tasks get all labels. more means that there may be
 // more of them, for another Update.
 func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) bool) (more bool, err error) {
-	return each(tx, task.Running, func(e *Entry) (bool, error) {
+	return each(tx, task.Running, func(e *store.Entry) (bool, error) {
 		if !dead(e.ID) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Running, e.ID)
-		if errors.Is(err, ErrUnknown) {
+		if errors.Is(err, store.ErrUnknown) {
 			return false, nil
 		}
 		if broken := reasonBroken(&s, e, err); broken != "" {
@@ -231,7 +233,7 @@ func Reap(tx *Tx, limits *policy.Limits, now time.Time, dead func(id string) boo
 			return false, err
 		}
 		a, err := ApprovalOf(tx, e.ID)
-		if errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, store.ErrCorrupt) {
 			a, err = nil, nil
 		}
 		if err != nil {

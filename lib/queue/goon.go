@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -114,9 +115,9 @@ func (t *Tx) unended(roots []*Stored) (left map[string]bool, err error) {
 	if len(roots) == 0 {
 		return nil, nil
 	}
-	senders := map[Key]bool{}
+	senders := map[store.Key]bool{}
 	for _, s := range roots {
-		senders[KeyOf(s.Identity.Sender)] = true
+		senders[store.KeyOf(s.Identity.Sender)] = true
 	}
 	left = map[string]bool{}
 	taken := map[string][]string{} // what is staged to be taken of an outbox
@@ -148,7 +149,7 @@ func (t *Tx) untaken(taken map[string][]string, left map[string]bool) error {
 		if file, err = OutboxOf(t, parent); err != nil {
 			break
 		}
-		if file, _, err = Without(file, taken[parent]...); err == nil && len(file) == 0 {
+		if file, _, err = store.Without(file, taken[parent]...); err == nil && len(file) == 0 {
 			continue
 		}
 		var id string
@@ -159,9 +160,9 @@ func (t *Tx) untaken(taken map[string][]string, left map[string]bool) error {
 }
 
 // open notes the roots of the open effects of some senders.
-func (t *Tx) open(senders map[Key]bool, left map[string]bool) error {
+func (t *Tx) open(senders map[store.Key]bool, left map[string]bool) error {
 	var ids []string
-	err := t.Open("", func(e Entry) (bool, error) {
+	err := t.Open("", func(e store.Entry) (bool, error) {
 		if now, moved := t.states[e.ID]; e.Kind == task.Effect && senders[e.Sender] && (!moved || now.Open()) {
 			ids = append(ids, e.ID)
 		}

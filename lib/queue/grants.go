@@ -11,6 +11,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -72,7 +73,7 @@ func Withhold(tx *Tx, err error, taskID string, now time.Time) (refused bool, fa
 }
 
 // closed returns why nothing may reach a target now, whatever grants there are.
-func closed(v View, p *Proving, target string) error {
+func closed(v store.View, p *Proving, target string) error {
 	if lost, err := v.Lost(); err != nil || lost != "" {
 		return cmp.Or(err, fmt.Errorf("%w: %s", ErrLost, lost))
 	}
@@ -252,8 +253,8 @@ func (r *Run) granted(
 	if r.looked == nil {
 		r.looked = map[string]bool{}
 	}
-	var list []Entry
-	err = tx.Sift(task.Awaiting, func(e Entry) (rest bool, err error) {
+	var list []store.Entry
+	err = tx.Sift(task.Awaiting, func(e store.Entry) (rest bool, err error) {
 		if !r.ofKind(&e) || r.overLimit(&e, used) {
 			return false, nil
 		}
@@ -262,7 +263,7 @@ func (r *Run) granted(
 		}
 		return true, nil
 	})
-	slices.SortStableFunc(list, func(a, b Entry) int { return used.last.compare(&a, &b) })
+	slices.SortStableFunc(list, func(a, b store.Entry) int { return used.last.compare(&a, &b) })
 	good := r.judge(&c)
 	for i := 0; i < len(list) && claim == nil && err == nil; i++ {
 		if i == maxMoves {
@@ -294,11 +295,11 @@ func (r *Run) judge(c *clock.Clock) func(*approval.Grant) (bool, error) {
 // bestow starts an effect that waits, if grants are a yes to it, or drops it if today's
 // policy rejects it. It leaves any other effect alone.
 func (r *Run) bestow(
-	tx *Tx, e *Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error),
+	tx *Tx, e *store.Entry, grants []approval.Grant, good func(*approval.Grant) (bool, error),
 	now time.Time, lock func(string) error,
 ) (*Claim, error) {
 	s, err := Load(tx, task.Awaiting, e.ID)
-	if errors.Is(err, ErrUnknown) || reasonBroken(&s, e, err) != "" {
+	if errors.Is(err, store.ErrUnknown) || reasonBroken(&s, e, err) != "" {
 		return nil, nil // verify says so
 	}
 	if err != nil || !untouched(&s) {

@@ -3,11 +3,13 @@ package queue
 import (
 	"fmt"
 	"time"
+
+	"pulse/lib/queue/store"
 )
 
 // stopped reports whether nothing may start, because the queue is on hold, or lacks a line
 // that was committed and no person has accepted that.
-func stopped(v View) (bool, error) {
+func stopped(v store.View) (bool, error) {
 	if hold, err := Holding(v); hold != nil || err != nil {
 		return true, err
 	}
@@ -17,7 +19,7 @@ func stopped(v View) (bool, error) {
 
 // Held returns the words that say since when and by whom a queue is held, or the empty
 // string.
-func Held(v View) (string, error) {
+func Held(v store.View) (string, error) {
 	l, err := Holding(v)
 	if l == nil || err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -27,7 +28,7 @@ func TestHoldAfterYes(t *testing.T) {
 		one := s.find(id)
 		run := queue.Run{Policy: p, Effect: terms.ExternalSend, Max: 1}
 		var o queue.Outlook
-		err := s.View(func(v queue.View) (err error) {
+		err := s.View(func(v store.View) (err error) {
 			o, err = run.Outlook(v, &one, at)
 			return err
 		})

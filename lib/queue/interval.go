@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -22,7 +23,7 @@ type sends struct {
 // tooSoon reports whether a message went to one of an effect's targets less than
 // outbound.min_reply_interval ago. A message does not count if its sender says that it was
 // not sent.
-func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
+func (r *Run) tooSoon(v store.View, s *Stored, now time.Time) (soon bool, err error) {
 	interval := r.Policy.Outbound.MinReplyInterval
 	if !s.Outward() || s.Decision.Action != terms.ExternalSend || interval == 0 {
 		return false, nil
@@ -46,7 +47,7 @@ func (r *Run) tooSoon(v View, s *Stored, now time.Time) (soon bool, err error) {
 }
 
 // sentWithin returns the targets of the messages of an interval.
-func sentWithin(v View, interval time.Duration, c *clock.Clock) (list [][]string, err error) {
+func sentWithin(v store.View, interval time.Duration, c *clock.Clock) (list [][]string, err error) {
 	restored, ages := map[string]bool{}, c.Ages(true)
 	list = [][]string{}
 	err = v.Back(func(l audit.Line) bool {

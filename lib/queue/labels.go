@@ -2,14 +2,12 @@ package queue
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/record"
 	"pulse/lib/shared/terms"
 )
 
@@ -19,27 +17,6 @@ const Unreported = "unreported"
 
 // Unreadable is what gave a label if the file of the labels can't be read.
 const Unreadable = "unreadable"
-
-// labelsFile returns what is kept of the labels of a root task.
-func labelsFile(s label.Set) []byte {
-	var o record.Object
-	o.Raw("labels", s.Append(nil))
-	return o.Bytes()
-}
-
-// labelsOf reads what labelsFile wrote, which has one label or more.
-func labelsOf(v record.Value) (set label.Set, err error) {
-	err = v.Each(func(name string, v record.Value) (err error) {
-		if name == "labels" {
-			set, err = label.Decode(v)
-		}
-		return err
-	})
-	if err == nil && len(set) == 0 {
-		err = errors.New("it has no labels")
-	}
-	return set, err
-}
 
 // label gives the root of a task labels. If the root lacked one of them, the log says which it
 // has from now on. s.Labels is what the root has after that.

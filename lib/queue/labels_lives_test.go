@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -144,7 +145,7 @@ func (w *labelled) end() {
 		end.Proposals = &queue.Proposals{List: list, Discarded: discarded}
 	}
 	finish := func(tx *queue.Tx) error { _, err := queue.Finish(tx, c, end, &w.p.Limits, w.now); return err }
-	if err := queue.Update(w.store, finish); errors.Is(err, queue.ErrConflict) {
+	if err := queue.Update(w.store, finish); errors.Is(err, store.ErrConflict) {
 		w.update(func(tx *queue.Tx) error { return queue.FinishCancelled(tx, c, end, w.now) })
 	} else if err != nil {
 		w.t.Fatal(err)
@@ -188,7 +189,7 @@ func (w *labelled) prune() {
 		if !found || err != nil {
 			return err
 		}
-		_, _, err = queue.Prune(tx, st, []queue.ID{queue.IDOf(s.Task.ID)}, &queue.Older{}, "me", w.now)
+		_, _, err = queue.Prune(tx, st, []store.ID{store.IDOf(s.Task.ID)}, &queue.Older{}, "me", w.now)
 		return err
 	})
 }
@@ -206,7 +207,7 @@ func (w *labelled) reap() {
 // again adds a record that the queue printed.
 func (w *labelled) again() {
 	var line string
-	err := w.store.View(func(v queue.View) error {
+	err := w.store.View(func(v store.View) error {
 		s, found, err := queuetest.First(v, task.States[w.IntN(len(task.States))])
 		if found && err == nil {
 			line = string(s.Line())

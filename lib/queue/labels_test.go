@@ -2,15 +2,17 @@ package queue_test
 
 import (
 	"fmt"
-	"pulse/lib/authorize/hook"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pulse/lib/authorize/hook"
+
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/policy"
@@ -58,7 +60,7 @@ func (d *desk) labels(root string) label.Set { return d.labelsFor(root, terms.Ow
 // labelsFor returns the labels of a root task of a trust level.
 func (d *desk) labelsFor(root string, t terms.Trust) (set label.Set) {
 	d.t.Helper()
-	err := d.store.View(func(v queue.View) (err error) {
+	err := d.store.View(func(v store.View) (err error) {
 		set, err = queue.LabelsOf(v, root, t)
 		return err
 	})
@@ -226,7 +228,7 @@ func TestLabelsStay(t *testing.T) {
 		t.Error("requeued:", given)
 	}
 	d.finish(claim, queue.End{})
-	ids := []queue.ID{queue.IDOf(root)}
+	ids := []store.ID{store.IDOf(root)}
 	d.update(func(tx *queue.Tx) error {
 		_, _, err := queue.Prune(tx, task.Completed, ids, &queue.Older{}, "me", d.now)
 		return err
@@ -284,7 +286,7 @@ func TestLabelsThatCannotBeRead(t *testing.T) {
 		"an object with nothing in it": `{}`, "no label": `{"labels":[]}`,
 	} {
 		s := newShelf(t, stored(1, task.Scheduled, time.Hour, time.Hour))
-		s.Lay(queue.Labels, fmt.Sprintf("%032x", 1), queue.Item{Bytes: []byte(file)})
+		s.Lay(store.Labels, fmt.Sprintf("%032x", 1), store.Item{Bytes: []byte(file)})
 		if got := s.find(fmt.Sprintf("%032x", 1)).Labels; len(got) != len(label.All) || got[0].By != queue.Unreadable {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -329,7 +331,7 @@ func TestFlowAtTheStart(t *testing.T) {
 		d.start(terms.ReadPrivate)
 		waits := d.find(id)
 		run := queue.Run{Policy: d.p, Effect: terms.ReadPublic, Max: 1, Now: func() time.Time { return d.now }}
-		if err := d.store.View(func(v queue.View) error {
+		if err := d.store.View(func(v store.View) error {
 			o, err := run.Outlook(v, &waits, d.now)
 			if o.Starts != (c.state == task.Running) || string(o.Decision.Reason) != c.reason {
 				t.Errorf("%s: %+v", name, o)
@@ -377,7 +379,7 @@ func TestLabelsOfOneCommit(t *testing.T) {
 	if err := queuetest.Add(says(1, label.Private), says(2, label.Untrusted), says(3, label.Private)).Do(s.Memory, now); err != nil {
 		t.Fatal(err)
 	}
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		set, err := queue.LabelsOf(v, root, terms.OwnerVerifiedEmail)
 		if !slices.Equal(set.Words(), []string{"private", "untrusted"}) {
 			t.Errorf("%v", set)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
@@ -165,7 +166,7 @@ func (l *Learning) count(to task.State) {
 
 // ignore returns nil in place of an error about one task that can't be read: nothing starts it.
 func ignore(err error) error {
-	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
 		return nil
 	}
 	return err
@@ -175,7 +176,7 @@ func ignore(err error) error {
 // start until the last one is done.
 func (l *Learning) Step(tx *Tx, now time.Time) (more bool, err error) {
 	for _, st := range []task.State{task.Running, task.Scheduled, task.Awaiting} {
-		full, err := each(tx, st, func(e *Entry) (bool, error) { return l.learn(tx, st, e.ID, now) })
+		full, err := each(tx, st, func(e *store.Entry) (bool, error) { return l.learn(tx, st, e.ID, now) })
 		if full || err != nil {
 			return full, err
 		}

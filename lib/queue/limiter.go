@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -24,7 +25,7 @@ type Limiter struct {
 type share struct {
 	kind              task.Kind
 	external, message bool
-	sender            Key
+	sender            store.Key
 }
 
 type wait struct {
@@ -34,15 +35,15 @@ type wait struct {
 
 // LimiterOf returns a Limiter that knows the limits which keep tasks waiting now, or did so within a
 // time before. A day of that is the most it reads.
-func LimiterOf(v View, p *policy.Policy, within time.Duration, now time.Time) (*Limiter, error) {
-	back := max(Window, p.Outbound.MinReplyInterval) + min(within, Window)
+func LimiterOf(v store.View, p *policy.Policy, within time.Duration, now time.Time) (*Limiter, error) {
+	back := max(store.Window, p.Outbound.MinReplyInterval) + min(within, store.Window)
 	pace, err := paceOf(v, p, now.Add(-back), now)
 	return &Limiter{pace: pace, shared: map[share]wait{}}, err
 }
 
 // Last returns the limit that kept a scheduled task from starting until last, and that time: it lies
 // ahead if the limit still does. limit is empty if none did.
-func (l *Limiter) Last(v View, e *Entry) (limit string, until time.Time, err error) {
+func (l *Limiter) Last(v store.View, e *store.Entry) (limit string, until time.Time, err error) {
 	k := share{kind: e.Kind, external: e.External, message: e.Message, sender: e.Sender}
 	w, known := l.shared[k]
 	if !known {
@@ -54,7 +55,7 @@ func (l *Limiter) Last(v View, e *Entry) (limit string, until time.Time, err err
 	}
 	l.read++
 	s, err := LoadUnlabelled(v, e.State, e.ID)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return w.limit, w.until, nil // verify says so
 	}
 	if err == nil {

@@ -3,22 +3,23 @@ package queue
 import (
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
 // usage says how many tasks were started lately, as the limits count them.
 type usage struct {
 	day, externalDay int
-	hour, whole      map[Key]int // by sender: in the last hour, and in the day
-	last             last        // starts
-	ours             bool        // a task that is not from an external sender is due; known only if a cap is 1
+	hour, whole      map[store.Key]int // by sender: in the last hour, and in the day
+	last             last              // starts
+	ours             bool              // a task that is not from an external sender is due; known only if a cap is 1
 }
 
 // usage counts the starts of this kind, by the clock that the queue believes.
-func (r *Run) usage(v View, now time.Time) (usage, error) {
-	used := usage{hour: map[Key]int{}, whole: map[Key]int{}, last: last{sender: map[Key]int{}, half: map[bool]int{}}}
-	err := Starts(v, now, func(st Start) {
-		if st.Kind != r.kind() || now.Sub(st.Time) >= Window {
+func (r *Run) usage(v store.View, now time.Time) (usage, error) {
+	used := usage{hour: map[store.Key]int{}, whole: map[store.Key]int{}, last: last{sender: map[store.Key]int{}, half: map[bool]int{}}}
+	err := Starts(v, now, func(st store.Start) {
+		if st.Kind != r.kind() || now.Sub(st.Time) >= store.Window {
 			return
 		}
 		used.day++
@@ -34,7 +35,7 @@ func (r *Run) usage(v View, now time.Time) (usage, error) {
 	if err != nil || r.Max != 1 && r.Policy.Limits.MaxPerDay != 1 {
 		return used, err
 	}
-	err = v.Sift(task.Scheduled, func(e Entry) (rest bool, err error) {
+	err = v.Sift(task.Scheduled, func(e store.Entry) (rest bool, err error) {
 		if used.ours || e.External {
 			return false, nil
 		}
@@ -62,7 +63,7 @@ func (u *usage) half(n int) int {
 // overLimit reports whether the sender has used up its share for now. External senders get
 // half of the caps, which include effects on their behalf, and a sender of messages gets
 // limits.per_sender_per_hour starts an hour. A standing ask, whose agent is a program, gets both.
-func (r *Run) overLimit(e *Entry, used *usage) bool {
+func (r *Run) overLimit(e *store.Entry, used *usage) bool {
 	limits := &r.Policy.Limits
 	if e.External && (r.external >= used.half(r.Max) || used.externalDay >= used.half(limits.MaxPerDay)) {
 		return true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -53,7 +54,7 @@ func TestAnswersAreLinked(t *testing.T) {
 		mail(9, task.Running, "", 0), mail(10, task.Awaiting, queue.ReasonUnknownEffect, 1),
 		mail(11, task.Rejected, "it was sent", 1), mail(12, task.Awaiting, "policy", 1), mail(13, task.Completed, "done", 1),
 		mail(16, task.Failed, queue.ReasonNotDone, 1), mail(17, task.Failed, queue.ReasonNotDone, 2))
-	pruned := []queue.ID{queue.IDOf(fmt.Sprintf("%032x", 13))}
+	pruned := []store.ID{store.IDOf(fmt.Sprintf("%032x", 13))}
 	if n, _, err := s.prune(task.Completed, pruned, 0); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}

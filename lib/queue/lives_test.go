@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -21,11 +22,11 @@ import (
 // recorder is a store that remembers what was staged in it.
 type recorder struct {
 	*queuetest.Memory
-	blobs []queue.Blob
+	blobs []store.Blob
 }
 
-func (r *recorder) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	return r.Memory.Update(func(v queue.View) (*queue.Commit, error) {
+func (r *recorder) Update(fn func(store.View) (*store.Commit, error)) error {
+	return r.Memory.Update(func(v store.View) (*store.Commit, error) {
 		c, err := fn(v)
 		if err == nil {
 			r.blobs = append(r.blobs, c.Blobs...)
@@ -35,14 +36,14 @@ func (r *recorder) Update(fn func(queue.View) (*queue.Commit, error)) error {
 }
 
 // shelves are all there are.
-var shelves = func() []queue.Shelf {
-	all := []queue.Shelf{
-		queue.Meta, queue.Results, queue.Drafts, queue.Approvals, queue.Partly, queue.Spent, queue.Grants,
-		queue.Sessions, queue.Outbox, queue.Positions, queue.Pruned, queue.Hold, queue.Clocks, queue.Refused, queue.Findings,
-		queue.Extracts, queue.Labels, queue.Names,
+var shelves = func() []store.Shelf {
+	all := []store.Shelf{
+		store.Meta, store.Results, store.Drafts, store.Approvals, store.Partly, store.Spent, store.Grants,
+		store.Sessions, store.Outbox, store.Positions, store.Pruned, store.Hold, store.Clocks, store.Refused, store.Findings,
+		store.Extracts, store.Labels, store.Names,
 	}
 	for _, st := range task.States {
-		all = append(all, queue.On(st))
+		all = append(all, store.On(st))
 	}
 	return all
 }()
@@ -50,12 +51,12 @@ var shelves = func() []queue.Shelf {
 // content is what lies in a store: by shelf and key.
 type content map[string]string
 
-func place(s queue.Shelf, key string) string { return string(s) + "/" + key }
+func place(s store.Shelf, key string) string { return string(s) + "/" + key }
 
 func (r *recorder) content(t testing.TB) content {
 	t.Helper()
 	all := content{}
-	err := r.View(func(v queue.View) error {
+	err := r.View(func(v store.View) error {
 		for _, s := range shelves {
 			err := v.Each(s, func(key string, _ time.Time) (bool, error) {
 				item, err := v.Get(s, key)
@@ -83,7 +84,7 @@ func (r *recorder) replay(t testing.TB) content {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range queue.Changes(&l) {
+		for _, c := range store.Changes(&l) {
 			at := place(c.Shelf, c.Key)
 			switch lies, there := all[at]; {
 			case c.From != "":
@@ -94,8 +95,8 @@ func (r *recorder) replay(t testing.TB) content {
 			case c.Bytes != nil:
 				all[at] = string(c.Bytes)
 			case c.Digest != "", c.Lines != nil:
-				i := slices.IndexFunc(r.blobs, func(b queue.Blob) bool {
-					listed, _ := queue.ReadOutbox(b.Bytes)
+				i := slices.IndexFunc(r.blobs, func(b store.Blob) bool {
+					listed, _ := store.ReadOutbox(b.Bytes)
 					return b.Shelf == c.Shelf && b.Key == c.Key && (task.Digest(b.Bytes) == c.Digest || c.Lines != nil && slices.Equal(listed, c.Lines))
 				})
 				if i < 0 {
@@ -103,7 +104,7 @@ func (r *recorder) replay(t testing.TB) content {
 				}
 				all[at] = string(r.blobs[i].Bytes)
 			case c.Less != "" && there:
-				rest, _, err := queue.Without([]byte(lies), c.Less)
+				rest, _, err := store.Without([]byte(lies), c.Less)
 				if all[at] = string(rest); err != nil {
 					t.Fatal(err)
 				}
@@ -143,18 +144,18 @@ func (r *recorder) check(t testing.TB) {
 // counted holds the counts and the index of open tasks against what lies there.
 func (r *recorder) counted(t testing.TB, lies content) {
 	t.Helper()
-	err := r.View(func(v queue.View) error {
+	err := r.View(func(v store.View) error {
 		counts, states := v.Counts(), map[string]task.State{}
 		for _, st := range task.States {
 			n := 0
-			err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+			err := v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 				if states[id] != "" {
 					t.Errorf("%s is %s and %s", id, states[id], st)
 				}
-				if lies[place(queue.Refused, id)] != "" {
+				if lies[place(store.Refused, id)] != "" {
 					t.Errorf("%s is %s, and kept as refused", id, st)
 				}
-				if lies[place(queue.Pruned, id)] != "" {
+				if lies[place(store.Pruned, id)] != "" {
 					t.Errorf("%s is %s, and pruned", id, st)
 				}
 				states[id] = st
@@ -169,7 +170,7 @@ func (r *recorder) counted(t testing.TB, lies content) {
 			}
 		}
 		open := 0
-		err := v.Open("", func(e queue.Entry) (bool, error) {
+		err := v.Open("", func(e store.Entry) (bool, error) {
 			if open++; states[e.ID] != e.State {
 				t.Errorf("%s is %s, and by the index %s", e.ID, states[e.ID], e.State)
 			}
@@ -310,7 +311,7 @@ func (w *world) takeTwice() queuetest.Operation {
 	var lines []string
 	err := queuetest.Proposed(w.store, func(line string) { lines = append(lines, queuetest.Decided(line)) })
 	if err != nil {
-		return queuetest.Operation{Name: "take twice", Do: func(queue.Store, time.Time) error { return err }}
+		return queuetest.Operation{Name: "take twice", Do: func(store.Store, time.Time) error { return err }}
 	}
 	return queuetest.Add(append(lines, lines...)...)
 }
@@ -318,7 +319,7 @@ func (w *world) takeTwice() queuetest.Operation {
 // closeAll adds effects that close what waits and came out of the same root.
 func (w *world) closeAll() queuetest.Operation {
 	return queuetest.Update("close all", func(tx *queue.Tx, now time.Time) error {
-		return tx.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+		return tx.Open(task.Awaiting, func(e store.Entry) (bool, error) {
 			subject, err := queue.Load(tx, task.Awaiting, e.ID)
 			if err != nil || subject.Identity.Root == "" {
 				return true, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/record"
@@ -192,9 +193,9 @@ func (c *Content) fields(name string) (values []string) {
 }
 
 // NameOf returns the task that has taken a name of a mail, "" if none has.
-func NameOf(v View, name string) (id string, err error) {
-	item, err := v.Get(Names, name)
-	if errors.Is(err, ErrUnknown) {
+func NameOf(v store.View, name string) (id string, err error) {
+	item, err := v.Get(store.Names, name)
+	if errors.Is(err, store.ErrUnknown) {
 		return "", nil
 	}
 	return string(item.Bytes), err

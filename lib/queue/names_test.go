@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -148,7 +149,7 @@ func TestNamesOfMail(t *testing.T) {
 }
 
 // addedBoth adds lines in one batch and returns the ids in their receipts.
-func addedBoth(t *testing.T, s queue.Store, lines ...string) (ids []string) {
+func addedBoth(t *testing.T, s store.Store, lines ...string) (ids []string) {
 	t.Helper()
 	b := queue.NewBatch(s, false, 9, time.Now)
 	for _, line := range lines {
@@ -178,17 +179,17 @@ func TestNamesLast(t *testing.T) {
 		"of a mail that is sent on": {genuine.but(func(m *mailed) { m.outcome = "queue_for_review" }), resent},
 		"given in an outage":        {genuine.unchecked(), genuine},
 	} {
-		store := queuetest.NewMemory()
-		id := addedTo(t, store, c.first.record(t))
+		memory := queuetest.NewMemory()
+		id := addedTo(t, memory, c.first.record(t))
 		for i, op := range []queuetest.Operation{queuetest.Deny, queuetest.Prune} {
-			if err := op.Do(store, now); err != nil {
+			if err := op.Do(memory, now); err != nil {
 				t.Fatal(err)
 			}
-			if got := addedTo(t, store, c.second.record(t)); got != id {
+			if got := addedTo(t, memory, c.second.record(t)); got != id {
 				t.Errorf("a no %s: after %d steps it is another task", name, i+1)
 			}
 		}
-		if err := store.View(func(v queue.View) error {
+		if err := memory.View(func(v store.View) error {
 			if last, err := queue.PrunedOf(v, id); last != task.Rejected {
 				t.Errorf("%s: %s, %v", name, last, err)
 			}

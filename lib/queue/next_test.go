@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -32,7 +33,7 @@ func TestNextInTurns(t *testing.T) {
 	run := queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }, Account: "worker"}
 	lock := func(id string) error {
 		if id == taken.Task.ID {
-			return fmt.Errorf("%w: another run", queue.ErrConflict)
+			return fmt.Errorf("%w: another run", store.ErrConflict)
 		}
 		return nil
 	}
@@ -76,12 +77,12 @@ func TestNextOfBrokenFiles(t *testing.T) {
 		lay func(s *shelf, one *queue.Stored)
 		why string // "": it is left to verify
 	}{
-		"gone": {func(s *shelf, one *queue.Stored) { s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{}) }, ""},
+		"gone": {func(s *shelf, one *queue.Stored) { s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{}) }, ""},
 		"broken": {func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: []byte("{")})
+			s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{Bytes: []byte("{")})
 		}, "corrupt"},
 		"edited": {func(s *shelf, one *queue.Stored) {
-			s.Lay(queue.On(task.Scheduled), one.Task.ID, queue.Item{Bytes: append(one.File, '\n')})
+			s.Lay(store.On(task.Scheduled), one.Task.ID, store.Item{Bytes: append(one.File, '\n')})
 		}, "edited"},
 	} {
 		one := stored(1, task.Scheduled, time.Hour, time.Hour)
@@ -147,8 +148,8 @@ func TestLimits(t *testing.T) {
 		"of another sender":      {start(time.Minute, task.Ask, you), true},
 		"in the future":          {start(-time.Minute, task.Ask, me), false},
 		"in another case":        {start(time.Minute, task.Ask, "ME@example.com"), false},
-		"two, within a day":      {start(queue.Window-1, task.Ask, you), false},
-		"two, one of a day ago":  {start(queue.Window, task.Ask, you), true},
+		"two, within a day":      {start(store.Window-1, task.Ask, you), false},
+		"two, one of a day ago":  {start(store.Window, task.Ask, you), true},
 		"two, one of the future": {start(-25*time.Hour, task.Ask, you), false},
 	} {
 		mail := stored(1, task.Scheduled, time.Hour, time.Hour)

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -65,7 +66,7 @@ func TestPositionsWait(t *testing.T) {
 	b := s.batch(at("s", 7, 1), at("r", 7, 4))
 	b.Open = true
 	position := func(source string) (uid uint32) {
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			p, _, err := queue.PositionOf(v, source)
 			uid = p.UID
 			return err

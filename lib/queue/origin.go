@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -89,13 +90,13 @@ func originIn(set label.Set) (o Origin) {
 }
 
 // originOf returns the Origin of a thing.
-func originOf(v View, id string) (Origin, error) {
+func originOf(v store.View, id string) (Origin, error) {
 	set, err := LabelsOf(v, id, terms.System)
 	return originIn(set), err
 }
 
 // OriginOf returns the Origin of what is made of all these things.
-func OriginOf(v View, ids []string) (o Origin, err error) {
+func OriginOf(v store.View, ids []string) (o Origin, err error) {
 	for some := range slices.Chunk(ids, maxMoves) {
 		err = v.Look(some, false)
 		for i := 0; i < len(some) && err == nil; i++ {
@@ -111,7 +112,7 @@ func OriginOf(v View, ids []string) (o Origin, err error) {
 }
 
 // Audience returns who has seen all that it was made of. Nobody knows that of an ask that was pruned.
-func (o *Origin) Audience(v View) (audience.Audience, error) {
+func (o *Origin) Audience(v store.View) (audience.Audience, error) {
 	if o.Lost {
 		return audience.Audience{}, nil
 	}

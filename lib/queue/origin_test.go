@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
@@ -40,11 +41,11 @@ func FuzzOrigin(f *testing.F) {
 			if n == 0 {
 				continue
 			}
-			v, err := record.Parse(labelsFile(o.set(time.Unix(1795244400, 0))))
+			v, err := record.Parse(store.LabelsFile(o.set(time.Unix(1795244400, 0))))
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := labelsOf(v.Value())
+			again, err := store.DecodeLabels(v.Value())
 			got := originIn(again)
 			if o.Lost {
 				got.Roots = o.Roots // nobody needs them any more

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -41,12 +42,12 @@ func outage(t *testing.T, lasts time.Duration, exit func(start int) int) (end ta
 }
 
 // only returns the only task of a store.
-func only(t *testing.T, store queue.Store) (one task.Task) {
+func only(t *testing.T, s store.Store) (one task.Task) {
 	t.Helper()
-	err := store.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		for _, st := range task.States {
-			if s, found, err := queuetest.First(v, st); found || err != nil {
-				one = s.Task
+			if first, found, err := queuetest.First(v, st); found || err != nil {
+				one = first.Task
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -96,13 +97,13 @@ type Past struct {
 // that waits for a person, or has a person's yes, nothing that came after the line by which it
 // came to wait, or by which it was requeued. That line is all that a signed yes from elsewhere
 // is bound to besides the task's file.
-func PastOf(s Store, id string) (*Past, error) { return pastOf(s, id, "") }
+func PastOf(s store.Store, id string) (*Past, error) { return pastOf(s, id, "") }
 
 // pastOf is PastOf, which tells of one effect alone if only names it.
-func pastOf(s Store, id, only string) (*Past, error) {
+func pastOf(s store.Store, id, only string) (*Past, error) {
 	p := &Past{}
-	var lines Lines
-	err := s.View(func(v View) (err error) {
+	var lines store.Lines
+	err := s.View(func(v store.View) (err error) {
 		*p, lines = Past{}, nil
 		if hears, err := p.begin(v, id); !hears || err != nil {
 			return err
@@ -133,7 +134,7 @@ func pastOf(s Store, id, only string) (*Past, error) {
 
 // Tell gives s what its worker is told, and with it the labels of every root that some of this
 // comes from, and no larger audience: what one root has read may stand in what it proposed.
-func (p *Past) Tell(v View, s *Stored) error {
+func (p *Past) Tell(v store.View, s *Stored) error {
 	if err := p.narrow(v, s); err != nil {
 		return err
 	}
@@ -158,7 +159,7 @@ func (p *Past) Tell(v View, s *Stored) error {
 
 // narrow leaves to the audience of s those who have seen every ask of which it was ever told: its
 // client may remember what is not among the newest any more.
-func (p *Past) narrow(v View, s *Stored) error {
+func (p *Past) narrow(v store.View, s *Stored) error {
 	done := map[string]bool{s.Task.ID: true}
 	for _, h := range p.told.order {
 		if done[h.root] {
@@ -187,7 +188,7 @@ func (p *Past) unchanged(tx *Tx) (err error) {
 	back := tx.Back(func(l audit.Line) bool {
 		read := l.Prev == p.last
 		if !read && p.told.wants(l.Append(nil)) {
-			err = fmt.Errorf("%w: what its worker is told has changed since it was shown", ErrConflict)
+			err = fmt.Errorf("%w: what its worker is told has changed since it was shown", store.ErrConflict)
 		}
 		return err == nil && !read
 	})
@@ -232,16 +233,16 @@ type heard struct {
 }
 
 // begin reports whether there may be something to tell for an ask.
-func (p *Past) begin(v View, id string) (bool, error) {
+func (p *Past) begin(v store.View, id string) (bool, error) {
 	t := &p.told
 	s, err := Find(v, id)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) || err == nil && s.Kind() != task.Ask {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) || err == nil && s.Kind() != task.Ask {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	yes, err := v.Has(Approvals, id)
+	yes, err := v.Has(store.Approvals, id)
 	if err != nil {
 		return false, err
 	}
@@ -395,18 +396,18 @@ const (
 )
 
 // resultOf returns the beginning of what an effect came to.
-func resultOf(v View, id string) (string, error) {
+func resultOf(v store.View, id string) (string, error) {
 	b, err := ResultOf(v, id)
 	return strings.ToValidUTF8(string(b[:min(len(b), maxTellResult)]), "\ufffd"), err
 }
 
 // newest loads what the log does not have, and returns the newest outcomes.
-func (t *told) newest(s Store) (list []Outcome, err error) {
+func (t *told) newest(s store.Store) (list []Outcome, err error) {
 	size, results := 0, 0
 	for _, h := range slices.Backward(t.order) {
 		one := h.Outcome
 		tool := ""
-		err := s.View(func(v View) error {
+		err := s.View(func(v store.View) error {
 			one.Target, tool = nil, ""
 			if one.root != t.id && one.Ending == isNotDone { // what its sender said is for its own agent
 				one.Reason = ""

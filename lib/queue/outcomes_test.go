@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -15,7 +16,7 @@ import (
 )
 
 // outcomes returns what the worker of an ask is told.
-func outcomes(s queue.Store, id string) ([]queue.Outcome, error) {
+func outcomes(s store.Store, id string) ([]queue.Outcome, error) {
 	p, err := queue.PastOf(s, id)
 	if err != nil {
 		return nil, err
@@ -260,7 +261,7 @@ func TestRequeueAsShown(t *testing.T) {
 	}{
 		"nothing": {audit.Line{Event: audit.Held}, nil},
 		"another effect": {audit.Line{Event: task.Added, To: task.Awaiting, Kind: task.Effect,
-			Task: fmt.Sprintf("%032x", 7), Parent: fmt.Sprintf("%032x", 0xa5c)}, queue.ErrConflict},
+			Task: fmt.Sprintf("%032x", 7), Parent: fmt.Sprintf("%032x", 0xa5c)}, store.ErrConflict},
 		"an effect of another": {audit.Line{Event: task.Added, To: task.Awaiting, Kind: task.Effect,
 			Task: fmt.Sprintf("%032x", 7), Parent: fmt.Sprintf("%032x", 8)}, nil},
 	} {
@@ -270,7 +271,7 @@ func TestRequeueAsShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.view(func(v queue.View) error { return p.Tell(v, &shown) })
+		s.view(func(v store.View) error { return p.Tell(v, &shown) })
 		c.line.Time = now
 		s.started(c.line)
 		yes := queue.Yes(&shown, "me", approval.Terminal, now)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/decision"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -20,7 +21,7 @@ type Outlook struct {
 }
 
 // Outlook weighs a scheduled task as Next does, and changes nothing.
-func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
+func (r *Run) Outlook(v store.View, s *Stored, now time.Time) (o Outlook, err error) {
 	one := *s
 	one.Extract = nil // mine says whether it fits
 	mine, err := r.mine(v, &one)
@@ -51,7 +52,7 @@ func (r *Run) Outlook(v View, s *Stored, now time.Time) (o Outlook, err error) {
 
 // limit returns the key of the policy that makes a scheduled task wait, or the empty
 // string.
-func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
+func (r *Run) limit(v store.View, s *Stored, now time.Time) (key string, err error) {
 	used, err := r.usage(v, now)
 	if err != nil {
 		return "", err
@@ -62,7 +63,7 @@ func (r *Run) limit(v View, s *Stored, now time.Time) (key string, err error) {
 	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
 		return limitReply, err
 	}
-	err = v.Open("", func(e Entry) (bool, error) {
+	err = v.Open("", func(e store.Entry) (bool, error) {
 		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
 			return e.ID != s.Task.ID, nil
 		}

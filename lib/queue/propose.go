@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -39,7 +40,7 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 	if err != nil {
 		return err
 	}
-	if v.waits, err = ReadOutbox(old); err == nil { // if it can't be read, verify says so
+	if v.waits, err = store.ReadOutbox(old); err == nil { // if it can't be read, verify says so
 		v.file = old
 	}
 	if err := v.begin(); err != nil {
@@ -62,8 +63,8 @@ func (c *Claim) propose(tx *Tx, p *Proposals, limits *policy.Limits, line *audit
 	if len(v.file) == 0 {
 		return nil
 	}
-	line.Proposed, err = ReadOutbox(v.file)
-	tx.Stage(Outbox, c.Task.ID, v.file)
+	line.Proposed, err = store.ReadOutbox(v.file)
+	tx.Stage(store.Outbox, c.Task.ID, v.file)
 	return err
 }
 
@@ -99,7 +100,7 @@ func (v *vetting) from() error {
 	who := &v.claim.Identity
 	v.rootID, v.root, v.depth, v.budget = v.claim.Task.ID, &v.claim.Stored, 1, maxBudget
 	if v.stands() {
-		spent, err := v.tx.spent(v.root, v.line.Time.Add(-Window))
+		spent, err := v.tx.spent(v.root, v.line.Time.Add(-store.Window))
 		v.budget = max(0, v.budget-spent-len(v.waits))
 		return err
 	}
@@ -124,13 +125,13 @@ func (v *vetting) stands() bool { return v.claim.Standing() != "" }
 
 // anywhere loads a task in whatever state it is. It returns nil if the task is gone, or
 // can't be read.
-func anywhere(view View, id string) (*Stored, error) {
+func anywhere(view store.View, id string) (*Stored, error) {
 	st, err := view.Where(id)
 	if err != nil || st == "" {
 		return nil, err
 	}
 	s, err := Load(view, st, id)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return nil, nil
 	}
 	return &s, err
@@ -237,7 +238,7 @@ func (v *vetting) add(p *proposal.Proposal, bulk bool) error {
 	all.Raw(task.Member, t.Bytes())
 	all.Raw(request.Member, req)
 	all.Raw(identity.Member, who.Append(nil))
-	if _, listed, err := Without(v.file, id); listed || err != nil {
+	if _, listed, err := store.Without(v.file, id); listed || err != nil {
 		return err
 	}
 	v.file = append(append(v.file, all.Bytes()...), '\n')

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -170,7 +171,7 @@ func (d *desk) chores() {
 
 func (d *desk) find(id string) (s queue.Stored) {
 	d.t.Helper()
-	err := d.store.View(func(v queue.View) (err error) {
+	err := d.store.View(func(v store.View) (err error) {
 		s, err = queue.Find(v, id)
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -29,15 +30,15 @@ type slow struct{ from, to, high time.Time }
 
 // OlderThan returns what is older than limit. If the clock ever went back, it looks through the log
 // for what ended while it was behind: that is not as old as it looks.
-func OlderThan(s Store, limit time.Duration, now time.Time) (o Older, err error) {
+func OlderThan(s store.Store, limit time.Duration, now time.Time) (o Older, err error) {
 	o.Than = limit
-	var lines Lines
-	err = s.View(func(v View) error {
+	var lines store.Lines
+	err = s.View(func(v store.View) error {
 		c, err := ClockOf(v, now)
 		if now = c.Now; err != nil || limit == 0 || c.Began.IsZero() {
 			return err
 		}
-		lines, err = v.Lines(time.Time{}, About(string(audit.ClockJumped)))
+		lines, err = v.Lines(time.Time{}, store.About(string(audit.ClockJumped)))
 		return err
 	})
 	if err != nil || lines == nil {
@@ -77,15 +78,15 @@ func (o *Older) is(ended, now time.Time) bool {
 // search. If old is for all, the clock does not count. Otherwise Prune removes none while the clock
 // is not believed.
 func Prune(
-	tx *Tx, st task.State, ids []ID, old *Older, by string, now time.Time,
-) (done Removed, left []ID, err error) {
+	tx *Tx, st task.State, ids []store.ID, old *Older, by string, now time.Time,
+) (done Removed, left []store.ID, err error) {
 	c, err := ClockOf(tx, now)
 	if err != nil {
 		return done, ids, err
 	}
 	for i, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, st, id.String())
-		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 			continue
 		}
 		if err != nil {

@@ -9,12 +9,13 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
 // prune prunes what is listed in a state.
-func (s *shelf) prune(st task.State, ids []queue.ID, limit time.Duration) (n int, left []queue.ID, err error) {
+func (s *shelf) prune(st task.State, ids []store.ID, limit time.Duration) (n int, left []store.ID, err error) {
 	var done queue.Removed
 	err = s.update(func(tx *queue.Tx) error {
 		done, left, err = queue.Prune(tx, st, ids, &queue.Older{Than: limit}, "me", now)
@@ -51,7 +52,7 @@ func TestPrune(t *testing.T) {
 		if l := s.lines()[i]; l.Task != id || l.Event != task.Pruned || l.To != "" || l.By != "me" {
 			t.Errorf("%+v", l)
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			last, err := queue.PrunedOf(v, id)
 			if last != task.Completed {
 				t.Errorf("%s: its last state is %q", id, last)
@@ -71,8 +72,8 @@ func TestPruneInTurns(t *testing.T) {
 	}
 	s := newShelf(t, list...)
 	ids := s.everything(task.Failed)
-	s.Lay(queue.On(task.Failed), list[3].Task.ID, queue.Item{Bytes: []byte("{")})
-	s.Lay(queue.On(task.Failed), list[4].Task.ID, queue.Item{})
+	s.Lay(store.On(task.Failed), list[3].Task.ID, store.Item{Bytes: []byte("{")})
+	s.Lay(store.On(task.Failed), list[4].Task.ID, store.Item{})
 	if _, left, err := s.prune(task.Failed, ids, time.Second); len(left) != 0 || err != nil || len(s.lines()) > 0 {
 		t.Errorf("they were made later than now: %v, %+v", err, s.lines())
 	}
@@ -100,8 +101,8 @@ func TestDraftsAreToldOf(t *testing.T) {
 	if _, err := s.chores(); err != nil {
 		t.Fatal(err)
 	}
-	s.Lay(queue.Drafts, gone.Task.ID, queue.Item{})
-	s.Lay(queue.Drafts, edited.Task.ID, queue.Item{Bytes: []byte("{}")})
+	s.Lay(store.Drafts, gone.Task.ID, store.Item{})
+	s.Lay(store.Drafts, edited.Task.ID, store.Item{Bytes: []byte("{}")})
 	at := now
 	tell := func() {
 		s.believe(at)
@@ -152,7 +153,7 @@ func prunes(t *testing.T, s *shelf, at time.Time, gone []*queue.Stored, left *qu
 	if err != nil {
 		t.Error(err)
 	}
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		for _, one := range gone {
 			if st, err := v.Where(one.Task.ID); st != "" || err != nil {
 				t.Errorf("%s is %q, %v", one.Task.ID, st, err)
@@ -178,8 +179,8 @@ func TestPruneTakesDrafts(t *testing.T) {
 		if _, err := s.chores(); err != nil {
 			t.Fatal(err)
 		}
-		s.Lay(queue.Drafts, edited.Task.ID, queue.Item{Bytes: []byte("{}")})
-		s.Lay(queue.Drafts, gone.Task.ID, queue.Item{})
+		s.Lay(store.Drafts, edited.Task.ID, store.Item{Bytes: []byte("{}")})
+		s.Lay(store.Drafts, gone.Task.ID, store.Item{})
 		var done queue.Removed
 		for i := range 2 { // the first one tells
 			ids := s.everything(task.Completed)
@@ -191,7 +192,7 @@ func TestPruneTakesDrafts(t *testing.T) {
 				}
 				for _, one := range []*queue.Stored{lies, edited, broken, gone} {
 					_, d, err := queue.PruneOne(tx, one.Task.ID, "me", now.Add(time.Duration(i+1)*time.Hour))
-					if done.Tasks, done.Edited = done.Tasks+d.Tasks, done.Edited+d.Edited; err != nil && !errors.Is(err, queue.ErrUnknown) {
+					if done.Tasks, done.Edited = done.Tasks+d.Tasks, done.Edited+d.Edited; err != nil && !errors.Is(err, store.ErrUnknown) {
 						return err
 					}
 				}
@@ -204,13 +205,13 @@ func TestPruneTakesDrafts(t *testing.T) {
 		if done.Edited != 1 {
 			t.Errorf("named %v: %+v", named, done)
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			for one, want := range map[*queue.Stored]bool{edited: true, gone: false} {
-				if has, err := v.Has(queue.Drafts, one.Task.ID); has != want || err != nil {
+				if has, err := v.Has(store.Drafts, one.Task.ID); has != want || err != nil {
 					t.Errorf("named %v: the draft of %s: %v, %v", named, one.Task.ID, has, err)
 				}
 			}
-			if has, err := v.Has(queue.Drafts, lies.Task.ID); has || err != nil {
+			if has, err := v.Has(store.Drafts, lies.Task.ID); has || err != nil {
 				t.Errorf("the draft that nobody touched is there: %v", err)
 			}
 			return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -184,7 +185,7 @@ func TestParse(t *testing.T) {
 		strings.Replace(file, `"outcome":"require_owner_confirmation"`, `"outcome":"sure"`, 1), file + file,
 	} {
 		s := Stored{Task: task.Task{ID: id}}
-		if err := s.Parse([]byte(bad)); !errors.Is(err, ErrCorrupt) {
+		if err := s.Parse([]byte(bad)); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%.60q: %v", bad, err)
 		}
 	}

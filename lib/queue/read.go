@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -17,7 +18,7 @@ import (
 
 // Load reads a task. If its file can't be what it should be, Load returns ErrCorrupt and
 // the little that is known.
-func Load(v View, st task.State, id string) (Stored, error) {
+func Load(v store.View, st task.State, id string) (Stored, error) {
 	stored, err := LoadUnlabelled(v, st, id)
 	if err == nil {
 		stored.Labels, err = LabelsOf(v, stored.Root(), stored.Identity.Trust)
@@ -27,16 +28,16 @@ func Load(v View, st task.State, id string) (Stored, error) {
 }
 
 // LoadUnlabelled is Load without Labels, which lie in a file of their own.
-func LoadUnlabelled(v View, st task.State, id string) (Stored, error) {
+func LoadUnlabelled(v store.View, st task.State, id string) (Stored, error) {
 	stored := Stored{Task: task.Task{ID: id, State: st}}
-	file, err := v.Get(On(st), id)
+	file, err := v.Get(store.On(st), id)
 	if err == nil {
 		err = stored.Parse(file.Bytes)
 	}
 	if err != nil {
 		return stored, err
 	}
-	_, found, err := get(v, Meta, id, func(val record.Value) (err error) {
+	_, found, err := get(v, store.Meta, id, func(val record.Value) (err error) {
 		stored.Task.Change, err = task.DecodeChange(val)
 		return err
 	})
@@ -50,10 +51,10 @@ func LoadUnlabelled(v View, st task.State, id string) (Stored, error) {
 }
 
 // partly returns who gave the first of two yeses, as it says itself.
-func partly(v View, id string) (string, error) {
+func partly(v store.View, id string) (string, error) {
 	first, err := FirstOf(v, id)
 	switch {
-	case errors.Is(err, ErrCorrupt):
+	case errors.Is(err, store.ErrCorrupt):
 		return "", nil
 	case err != nil || first == nil:
 		return "", err
@@ -63,13 +64,13 @@ func partly(v View, id string) (string, error) {
 
 // LabelsOf returns the labels of a root task of a trust level, which may have been pruned. If
 // what is kept of them can't be read, it returns all, because nobody knows which it had.
-func LabelsOf(v View, root string, t terms.Trust) (label.Set, error) {
+func LabelsOf(v store.View, root string, t terms.Trust) (label.Set, error) {
 	var kept label.Set
-	_, _, err := get(v, Labels, root, func(val record.Value) (err error) {
-		kept, err = labelsOf(val)
+	_, _, err := get(v, store.Labels, root, func(val record.Value) (err error) {
+		kept, err = store.DecodeLabels(val)
 		return err
 	})
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		kept, err = nil, nil
 		for _, l := range label.All {
 			kept, _ = kept.With(label.Use{Label: l, By: Unreadable})
@@ -80,32 +81,34 @@ func LabelsOf(v View, root string, t terms.Trust) (label.Set, error) {
 
 // get decodes an object on a shelf. If there is none, found is false and the error nil. If
 // it can't be what it should be, the error is ErrCorrupt.
-func get(v View, s Shelf, key string, decode func(record.Value) error) (writer approval.Holder, found bool, err error) {
+func get(v store.View, s store.Shelf, key string, decode func(record.Value) error) (writer approval.Holder, found bool, err error) {
 	item, err := v.Get(s, key)
-	if errors.Is(err, ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", errors.Is(err, ErrCorrupt), err
+		return "", errors.Is(err, store.ErrCorrupt), err
 	}
 	rec, err := record.Parse(item.Bytes)
 	if err == nil {
 		err = decode(rec.Value())
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %s/%s: %w", ErrCorrupt, s, key, err)
+		err = fmt.Errorf("%w: %s/%s: %w", store.ErrCorrupt, s, key, err)
 	}
 	return item.Writer, true, err
 }
 
 // ApprovalOf returns a task's approval, or nil. If it can't be read, or is for another
 // task, the error is ErrCorrupt.
-func ApprovalOf(v View, id string) (*approval.Approval, error) { return yesOf(v, Approvals, id) }
+func ApprovalOf(v store.View, id string) (*approval.Approval, error) {
+	return yesOf(v, store.Approvals, id)
+}
 
 // FirstOf is ApprovalOf for the first of two yeses.
-func FirstOf(v View, id string) (*approval.Approval, error) { return yesOf(v, Partly, id) }
+func FirstOf(v store.View, id string) (*approval.Approval, error) { return yesOf(v, store.Partly, id) }
 
-func yesOf(v View, s Shelf, id string) (*approval.Approval, error) {
+func yesOf(v store.View, s store.Shelf, id string) (*approval.Approval, error) {
 	var a approval.Approval
 	writer, found, err := get(v, s, id, func(val record.Value) (err error) {
 		if a, err = approval.Decode(val); err == nil && a.Task != id {
@@ -123,7 +126,7 @@ func yesOf(v View, s Shelf, id string) (*approval.Approval, error) {
 // all decodes the objects on a shelf. An object that can't be read is no use to anything,
 // and is left out.
 func all[T any](
-	v View, s Shelf, decode func(record.Value) (T, error), add func(key string, writer approval.Holder, one T),
+	v store.View, s store.Shelf, decode func(record.Value) (T, error), add func(key string, writer approval.Holder, one T),
 ) error {
 	return v.Each(s, func(key string, _ time.Time) (bool, error) {
 		var one T
@@ -131,7 +134,7 @@ func all[T any](
 			one, err = decode(val)
 			return err
 		})
-		if errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, store.ErrCorrupt) {
 			return true, nil
 		}
 		if found && err == nil {
@@ -142,8 +145,8 @@ func all[T any](
 }
 
 // GrantsOf returns all grants, in the order in which they were given.
-func GrantsOf(v View) (grants []approval.Grant, err error) {
-	err = all(v, Grants, approval.DecodeGrant, func(key string, writer approval.Holder, g approval.Grant) {
+func GrantsOf(v store.View) (grants []approval.Grant, err error) {
+	err = all(v, store.Grants, approval.DecodeGrant, func(key string, writer approval.Holder, g approval.Grant) {
 		if g.Holder = writer; g.ID == key {
 			grants = append(grants, g)
 		}
@@ -154,8 +157,8 @@ func GrantsOf(v View) (grants []approval.Grant, err error) {
 
 // SessionsOf returns the sessions that were not ended, in the order in which they were
 // opened.
-func SessionsOf(v View) (sessions []approval.Session, err error) {
-	err = all(v, Sessions, approval.DecodeSession, func(key string, _ approval.Holder, s approval.Session) {
+func SessionsOf(v store.View) (sessions []approval.Session, err error) {
+	err = all(v, store.Sessions, approval.DecodeSession, func(key string, _ approval.Holder, s approval.Session) {
 		if s.ID == key {
 			sessions = append(sessions, s)
 		}
@@ -168,12 +171,12 @@ func SessionsOf(v View) (sessions []approval.Session, err error) {
 
 // Holding returns the line of the hold that stops every run, or nil. A hold file that
 // can't be read, because it was made by hand, holds the queue all the same.
-func Holding(v View) (*audit.Line, error) {
-	item, err := v.Get(Hold, "")
+func Holding(v store.View) (*audit.Line, error) {
+	item, err := v.Get(store.Hold, "")
 	switch {
-	case errors.Is(err, ErrUnknown):
+	case errors.Is(err, store.ErrUnknown):
 		return nil, nil
-	case err != nil && !errors.Is(err, ErrCorrupt):
+	case err != nil && !errors.Is(err, store.ErrCorrupt):
 		return nil, err
 	}
 	l, err := audit.Parse(item.Bytes)
@@ -184,9 +187,9 @@ func Holding(v View) (*audit.Line, error) {
 }
 
 // ResultOf returns what a task's worker printed, or nil if it printed nothing.
-func ResultOf(v View, id string) ([]byte, error) {
-	item, err := v.Get(Results, id)
-	if errors.Is(err, ErrUnknown) {
+func ResultOf(v store.View, id string) ([]byte, error) {
+	item, err := v.Get(store.Results, id)
+	if errors.Is(err, store.ErrUnknown) {
 		return nil, nil
 	}
 	return item.Bytes, err
@@ -194,26 +197,26 @@ func ResultOf(v View, id string) ([]byte, error) {
 
 // OutboxOf returns what a task's worker proposed and was not added yet, or nil if that
 // can't be read.
-func OutboxOf(v View, parent string) ([]byte, error) {
-	item, err := v.Get(Outbox, parent)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+func OutboxOf(v store.View, parent string) ([]byte, error) {
+	item, err := v.Get(store.Outbox, parent)
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return nil, nil
 	}
 	return item.Bytes, err
 }
 
 // PrunedOf returns the last state of a task that was pruned, "" if it never was.
-func PrunedOf(v View, id string) (last task.State, err error) {
-	item, err := v.Get(Pruned, id)
-	if errors.Is(err, ErrUnknown) {
+func PrunedOf(v store.View, id string) (last task.State, err error) {
+	item, err := v.Get(store.Pruned, id)
+	if errors.Is(err, store.ErrUnknown) {
 		err = nil
 	}
 	return task.State(item.Bytes), err
 }
 
 // PositionOf returns how far a source was read.
-func PositionOf(v View, source string) (p Position, known bool, err error) {
-	_, known, err = get(v, Positions, PositionKey(source), func(val record.Value) (err error) {
+func PositionOf(v store.View, source string) (p store.Position, known bool, err error) {
+	_, known, err = get(v, store.Positions, store.PositionKey(source), func(val record.Value) (err error) {
 		if p, err = audit.DecodePosition(val); err == nil && p.Source != source {
 			err = errors.New("it is for another source")
 		}
@@ -223,9 +226,9 @@ func PositionOf(v View, source string) (p Position, known bool, err error) {
 }
 
 // PositionsOf returns how far each source was read, the one that was read longest ago first.
-func PositionsOf(v View) (list []Position, err error) {
-	err = all(v, Positions, audit.DecodePosition, func(key string, _ approval.Holder, p Position) {
-		if key == PositionKey(p.Source) {
+func PositionsOf(v store.View) (list []store.Position, err error) {
+	err = all(v, store.Positions, audit.DecodePosition, func(key string, _ approval.Holder, p store.Position) {
+		if key == store.PositionKey(p.Source) {
 			list = append(list, p)
 		}
 	})
@@ -233,8 +236,8 @@ func PositionsOf(v View) (list []Position, err error) {
 }
 
 // LastRead returns when the position of any source moved last; zero if none ever did.
-func LastRead(v View) (last time.Time, err error) {
-	err = v.Each(Positions, func(_ string, made time.Time) (bool, error) {
+func LastRead(v store.View) (last time.Time, err error) {
+	err = v.Each(store.Positions, func(_ string, made time.Time) (bool, error) {
 		last = made // oldest first
 		return true, nil
 	})
@@ -242,8 +245,8 @@ func LastRead(v View) (last time.Time, err error) {
 }
 
 // Proposers returns the tasks that have an outbox, the oldest outbox first.
-func Proposers(v View) (list []string, err error) {
-	err = v.Each(Outbox, func(parent string, _ time.Time) (bool, error) {
+func Proposers(v store.View) (list []string, err error) {
+	err = v.Each(store.Outbox, func(parent string, _ time.Time) (bool, error) {
 		list = append(list, parent)
 		return true, nil
 	})
@@ -251,8 +254,8 @@ func Proposers(v View) (list []string, err error) {
 }
 
 // logged returns the state of an open task by the log, "" for any other task.
-func logged(v View, id string) (st task.State, err error) {
-	err = v.Open("", func(e Entry) (bool, error) {
+func logged(v store.View, id string) (st task.State, err error) {
+	err = v.Open("", func(e store.Entry) (bool, error) {
 		if e.ID == id {
 			st = e.State
 		}

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/record"
@@ -41,12 +42,12 @@ const (
 const reasonWasRefused = "was_refused"
 
 // ErrRefused means that a record was refused, and is kept. It wraps ErrUnknown: it is no task.
-var ErrRefused = fmt.Errorf("%w: the record was refused when it came, and was never accepted", ErrUnknown)
+var ErrRefused = fmt.Errorf("%w: the record was refused when it came, and was never accepted", store.ErrUnknown)
 
 // RefusedOf loads a refused record that is kept. Its errors are those of Load.
-func RefusedOf(v View, id string) (Stored, error) {
+func RefusedOf(v store.View, id string) (Stored, error) {
 	s := Stored{Task: task.Task{ID: id, State: task.Rejected, Refused: true}}
-	item, err := v.Get(Refused, id)
+	item, err := v.Get(store.Refused, id)
 	if err == nil {
 		err = s.Parse(item.Bytes)
 	}
@@ -114,12 +115,12 @@ func (in *intake) keeps(id string) (bool, error) {
 	if l, staged := in.kept[id]; staged {
 		return l.Event == task.Refused, nil
 	}
-	return in.tx.Has(Refused, id)
+	return in.tx.Has(store.Refused, id)
 }
 
 // noteKept counts a line that was staged about a refused record.
 func (in *intake) noteKept(line *audit.Line) {
-	in.counts.countKept(line)
+	in.counts.Count(line)
 	in.kept[line.Task] = *line
 	if line.Event == task.Refused {
 		in.spare -= onDisk(int(line.Size))
@@ -154,7 +155,7 @@ func (in *intake) accepted(id string) error {
 func (in *intake) loggedAll() (map[string]audit.Line, error) {
 	var ids []string
 	for _, it := range in.all {
-		there, err := in.tx.Has(Refused, it.id)
+		there, err := in.tx.Has(store.Refused, it.id)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +168,7 @@ func (in *intake) loggedAll() (map[string]audit.Line, error) {
 
 // keptLines returns the lines by which refused records are kept. Those of which the log does not
 // say so have none. It reads the log once, back to the oldest of these lines.
-func keptLines(v View, ids []string) (map[string]audit.Line, error) {
+func keptLines(v store.View, ids []string) (map[string]audit.Line, error) {
 	open, lines := map[string]bool{}, map[string]audit.Line{}
 	for _, id := range ids {
 		open[id] = true
@@ -190,9 +191,9 @@ func keptLines(v View, ids []string) (map[string]audit.Line, error) {
 
 // isKept reports whether what lies on the shelf is what a line kept. Anything else was put there
 // by hand: it stays, and verify says so.
-func isKept(v View, l *audit.Line) (bool, error) {
-	item, err := v.Get(Refused, l.Task)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+func isKept(v store.View, l *audit.Line) (bool, error) {
+	item, err := v.Get(store.Refused, l.Task)
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return false, nil
 	}
 	return err == nil && task.Digest(item.Bytes) == l.Digest, err
@@ -227,7 +228,7 @@ func (it *item) bare() ([]byte, error) {
 // another one, none goes while the clock is not believed. What the log does not know is left to
 // Verify.
 // by is the person who wants it; empty: the policy does.
-func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err error) {
+func Forget(s store.Store, limit time.Duration, by string, now time.Time) (n int, err error) {
 	due, err := dueKept(s, limit, now)
 	if len(due) == 0 || err != nil {
 		return 0, err
@@ -255,14 +256,14 @@ func Forget(s Store, limit time.Duration, by string, now time.Time) (n int, err 
 
 // dueKept returns the lines of the records that Forget finds, oldest first. Mostly there is none,
 // and then no command has to wait.
-func dueKept(s Store, limit time.Duration, now time.Time) (due []audit.Line, err error) {
-	err = s.View(func(v View) error {
+func dueKept(s store.Store, limit time.Duration, now time.Time) (due []audit.Line, err error) {
+	err = s.View(func(v store.View) error {
 		var ids []string
 		c, err := ClockOf(v, now)
 		if err != nil {
 			return err
 		}
-		err = v.Each(Refused, func(id string, made time.Time) (bool, error) {
+		err = v.Each(store.Refused, func(id string, made time.Time) (bool, error) {
 			old := limit == 0 || c.Now.Sub(c.Of(made)) >= limit
 			if old {
 				ids = append(ids, id)

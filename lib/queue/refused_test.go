@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -24,9 +25,9 @@ func (s *shelf) keeping(lines ...string) *queue.Batch {
 // kept are the refused records that are kept, oldest first.
 func (s *shelf) kept() (list []queue.Stored) {
 	s.t.Helper()
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		list = nil
-		return v.Each(queue.Refused, func(id string, _ time.Time) (bool, error) {
+		return v.Each(store.Refused, func(id string, _ time.Time) (bool, error) {
 			one, err := queue.RefusedOf(v, id)
 			list = append(list, one)
 			return true, err
@@ -35,8 +36,8 @@ func (s *shelf) kept() (list []queue.Stored) {
 	return list
 }
 
-func (s *shelf) counts() (c queue.Counts) {
-	s.view(func(v queue.View) error {
+func (s *shelf) counts() (c store.Counts) {
+	s.view(func(v store.View) error {
 		c = v.Counts()
 		return nil
 	})
@@ -104,12 +105,12 @@ func TestNotKept(t *testing.T) {
 func TestKeptIsBounded(t *testing.T) {
 	for name, size := range map[string][2]int{"number": {queue.MaxKept, 1}, "bytes": {2, queue.MaxKeptBytes / 2}} {
 		s := newShelf(t)
-		err := s.Update(func(queue.View) (*queue.Commit, error) {
-			var c queue.Commit
+		err := s.Update(func(store.View) (*store.Commit, error) {
+			var c store.Commit
 			for n := range size[0] {
 				l := audit.Line{Time: now.Add(-48 * time.Hour), Event: task.Refused, Task: stored(n, "", 0, 0).Task.ID, Digest: task.Digest(nil), Size: int64(size[1])}
 				c.Lines = append(c.Lines, l)
-				c.Blobs = append(c.Blobs, queue.Blob{Shelf: queue.Refused, Key: l.Task, Made: now.Add(-time.Hour)})
+				c.Blobs = append(c.Blobs, store.Blob{Shelf: store.Refused, Key: l.Task, Made: now.Add(-time.Hour)})
 			}
 			return &c, nil
 		})
@@ -180,8 +181,8 @@ func TestRefusedIsNoTask(t *testing.T) {
 	s := newShelf(t)
 	s.commit(s.keeping(queuetest.Mail(1, terms.Reject)))
 	one := s.kept()[0]
-	s.view(func(v queue.View) error {
-		if _, err := queue.Find(v, one.Task.ID); !errors.Is(err, queue.ErrRefused) || !errors.Is(err, queue.ErrUnknown) {
+	s.view(func(v store.View) error {
+		if _, err := queue.Find(v, one.Task.ID); !errors.Is(err, queue.ErrRefused) || !errors.Is(err, store.ErrUnknown) {
 			t.Error(err)
 		}
 		return nil
@@ -249,7 +250,7 @@ func TestForgetsWhatTheLogKnows(t *testing.T) {
 	before := s.counts()
 	again := func(id string, b []byte) {
 		t.Helper()
-		s.Lay(queue.Refused, id, queue.Item{Bytes: b})
+		s.Lay(store.Refused, id, store.Item{Bytes: b})
 	}
 	again(strings.Repeat("0", 32), list[0].File)
 	again(list[1].Task.ID, append([]byte(" "), list[1].File...))

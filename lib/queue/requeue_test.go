@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -67,7 +68,7 @@ func TestAnswerWhatWasShown(t *testing.T) {
 				switch fits := (answer == "requeue") == (st == task.Failed); {
 				case what == "as shown" && fits && (err != nil || len(s.lines()) != 1):
 					t.Errorf("%s, %s: %v", what, answer, err)
-				case what != "as shown" && !errors.Is(err, queue.ErrConflict), what != "as shown" && len(s.lines()) > 0:
+				case what != "as shown" && !errors.Is(err, store.ErrConflict), what != "as shown" && len(s.lines()) > 0:
 					t.Errorf("%s, %s: %v, %+v", what, answer, err, s.lines())
 				case !fits && (err == nil || len(s.lines()) > 0):
 					t.Errorf("%s of what is %s: %v", answer, st, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -18,12 +19,12 @@ func Resurface(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	return each(tx, task.Awaiting, func(e *Entry) (bool, error) {
+	return each(tx, task.Awaiting, func(e *store.Entry) (bool, error) {
 		if !e.Told.IsZero() || c.Now.Sub(c.Of(e.Since)) < limits.Resurface || tx.doubts(&c) {
 			return false, nil
 		}
 		s, err := Load(tx, task.Awaiting, e.ID)
-		if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnknown) {
+		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
 			return false, nil
 		}
 		if err != nil {

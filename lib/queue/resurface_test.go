@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -48,7 +49,7 @@ func TestResurface(t *testing.T) {
 	}
 	list[0].Task.Attempts, list[0].Task.NotBefore = 2, now.Add(-time.Hour)
 	s := newShelf(t, list...)
-	s.Lay(queue.On(task.Awaiting), list[3].Task.ID, queue.Item{Bytes: []byte("{")})
+	s.Lay(store.On(task.Awaiting), list[3].Task.ID, store.Item{Bytes: []byte("{")})
 	before := s.find(list[0].Task.ID).Task
 	if turns := s.resurface(limits); turns != 1 {
 		t.Error(turns)
@@ -278,7 +279,7 @@ func agingLife(t *testing.T, r *rand.Rand) (expired int) {
 }
 
 func (r *recorder) count(st task.State) (n int) {
-	_ = r.View(func(v queue.View) error {
+	_ = r.View(func(v store.View) error {
 		n = v.Counts().Tasks[st]
 		return nil
 	})

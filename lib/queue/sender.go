@@ -3,6 +3,7 @@ package queue
 import (
 	"strings"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 )
 
@@ -17,8 +18,8 @@ func (w Sender) Valid() bool {
 }
 
 // May reports whether a task may be one of these, by what the agenda says.
-func (w Sender) May(e *Entry) bool {
-	return w == "" || w[0] == '@' || e.Sender == KeyOf(string(w))
+func (w Sender) May(e *store.Entry) bool {
+	return w == "" || w[0] == '@' || e.Sender == store.KeyOf(string(w))
 }
 
 // Is reports whether a task is one of these.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -21,7 +22,7 @@ func TestSender(t *testing.T) {
 		w := queue.Sender(c.meant)
 		s := &queue.Stored{}
 		s.Identity.Sender = c.sender
-		e := &queue.Entry{State: task.Awaiting, Sender: queue.KeyOf(c.sender)}
+		e := &store.Entry{State: task.Awaiting, Sender: store.KeyOf(c.sender)}
 		if w.Is(s) != c.is || c.is && !w.May(e) || !w.Valid() {
 			t.Errorf("%q of %q: %t, may be: %t, valid: %t", c.meant, c.sender, w.Is(s), w.May(e), w.Valid())
 		}

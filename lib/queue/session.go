@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -15,10 +16,6 @@ import (
 
 // ErrNoSession means that the queue does not have a session.
 var ErrNoSession = errors.New("no session")
-
-// ReasonSessionSpent is the reason of a task that waits for a person because the
-// session it was decided under had no use left, or had ended, when it was taken.
-const ReasonSessionSpent = "session_spent"
 
 // The reasons for which a session ends.
 const (
@@ -111,7 +108,7 @@ func (in *intake) spend(it *item) error {
 	}
 	s := in.sessions[it.Identity.Session]
 	if s == nil || !s.Live(in.now) || !in.clock.Latest().Before(s.Expires) || !s.Suffices(in.Require) || !address.Equal(s.Sender, it.Identity.Sender) {
-		it.receipt.State, it.receipt.Reason = task.Awaiting, ReasonSessionSpent
+		it.receipt.State, it.receipt.Reason = task.Awaiting, store.ReasonSessionSpent
 		return nil
 	}
 	s.Left--

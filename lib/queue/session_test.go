@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -19,7 +20,7 @@ import (
 func (s *shelf) left() string {
 	s.t.Helper()
 	var all []string
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		list, err := queue.SessionsOf(v)
 		for _, one := range list {
 			all = append(all, fmt.Sprintf("%s:%d", one.ID, one.Left))
@@ -131,7 +132,7 @@ func TestSessionIsUsed(t *testing.T) {
 		b.Require = c.require
 		states := ""
 		for i, r := range s.commit(b) {
-			if states += r[:1]; (r == "awaiting_review "+queue.ReasonSessionSpent) != (r[0] == 'a' && c.lines[i] != effect) {
+			if states += r[:1]; (r == "awaiting_review "+store.ReasonSessionSpent) != (r[0] == 'a' && c.lines[i] != effect) {
 				t.Errorf("%s: %s", name, r)
 			}
 		}
@@ -145,7 +146,7 @@ func TestSessionIsUsed(t *testing.T) {
 func (s *shelf) ids() string {
 	s.t.Helper()
 	var all []string
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		list, err := queue.GrantsOf(v)
 		for _, g := range list {
 			all = append(all, g.ID)
@@ -243,7 +244,7 @@ func TestGrantsAreProven(t *testing.T) {
 			if id == "low" {
 				g.Level, g.Holder = approval.Terminal, ""
 			}
-			s.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
+			s.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil), Writer: g.Holder})
 		}
 		var g approval.Grant
 		err := s.update(func(tx *queue.Tx) (err error) {
@@ -266,12 +267,12 @@ type lacking struct {
 	err  error
 }
 
-func (l lacking) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	return l.Memory.Update(func(v queue.View) (*queue.Commit, error) { return fn(lackingView{v, l}) })
+func (l lacking) Update(fn func(store.View) (*store.Commit, error)) error {
+	return l.Memory.Update(func(v store.View) (*store.Commit, error) { return fn(lackingView{v, l}) })
 }
 
 type lackingView struct {
-	queue.View
+	store.View
 	l lacking
 }
 
@@ -290,9 +291,9 @@ func TestStopped(t *testing.T) {
 	}{"free": {moves: 3}, "held": {held: true}, "lost": {lost: "a line"}, "can't tell": {err: errBroken}} {
 		s := newShelf(t, root, draft)
 		g := given()
-		s.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil)})
+		s.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil)})
 		if c.held {
-			s.Lay(queue.Hold, "", queue.Item{Bytes: []byte("by hand")})
+			s.Lay(store.Hold, "", store.Item{Bytes: []byte("by hand")})
 		}
 		store := lacking{s.Memory, c.lost, c.err}
 		run := queue.Run{Policy: queuetest.Policy, Max: 1, Now: func() time.Time { return now }}
@@ -344,7 +345,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 	} {
 		s := newShelf(t)
 		g := approval.Grant{ID: "g", Target: "telegram:42", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour)}
-		s.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil)})
+		s.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil)})
 		err := queue.Update(s, func(tx *queue.Tx) error {
 			_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal, Outbound: &p}, target, "", now)
 			return err

@@ -8,6 +8,8 @@ import (
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
+	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -54,7 +56,7 @@ func (s *shelf) believe(at time.Time) {
 }
 
 // view runs fn in a View, which must not fail.
-func (s *shelf) view(fn func(v queue.View) error) {
+func (s *shelf) view(fn func(v store.View) error) {
 	s.t.Helper()
 	if err := s.View(fn); err != nil {
 		s.t.Fatal(err)
@@ -67,7 +69,7 @@ func (s *shelf) lines() []audit.Line { return s.Log()[s.laid:] }
 // find loads a task.
 func (s *shelf) find(id string) (one queue.Stored) {
 	s.t.Helper()
-	s.view(func(v queue.View) (err error) {
+	s.view(func(v store.View) (err error) {
 		one, err = queue.Find(v, id)
 		return err
 	})
@@ -102,9 +104,9 @@ func outward(s *queue.Stored) *queue.Stored {
 }
 
 // everything is what a store has of ids in these states.
-func (s *shelf) everything(states ...task.State) (ids []queue.ID) {
+func (s *shelf) everything(states ...task.State) (ids []store.ID) {
 	s.t.Helper()
-	all, err := s.List(states, func(*queue.Entry) bool { return true })
+	all, err := s.List(states, func(*store.Entry) bool { return true })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -112,4 +114,24 @@ func (s *shelf) everything(states ...task.State) (ids []queue.ID) {
 		ids = append(ids, l.IDs...)
 	}
 	return ids
+}
+
+// one and two are ids.
+const (
+	one = "11111111111111111111111111111111"
+	two = "22222222222222222222222222222222"
+)
+
+// yes is an approval, made of grants or not.
+func yes(grants ...approval.Grant) *approval.Approval {
+	return &approval.Approval{Task: one, By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour), Grants: grants}
+}
+
+// given, opened are a grant and a session.
+func given() *approval.Grant {
+	return &approval.Grant{ID: "a1", Target: "bob@partner.example", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour)}
+}
+
+func opened(left int, level approval.Level) *approval.Session {
+	return &approval.Session{ID: "b1", Sender: "me@example.com", Max: 3, Left: left, By: "me", Level: level, Opened: now, Expires: now.Add(time.Hour)}
 }

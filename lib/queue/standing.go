@@ -3,10 +3,10 @@ package queue
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/request"
@@ -25,10 +25,6 @@ const StandingArg = "standing"
 // ReasonStands is that of a standing ask that was put back.
 const ReasonStands = "stands"
 
-// Forever is the time before which no run starts a standing ask: the latest that the line of an
-// open task can hold. So nobody has to read its file to see that it is not due.
-var Forever = time.Unix(9_999_999_999, 0).UTC()
-
 var standingName = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // StandingName reports whether a standing ask may have a name.
@@ -42,13 +38,10 @@ func (c *Content) Standing() string {
 	return proposal.Arg(c.Request.Args, StandingArg)
 }
 
-// Stands reports whether an open task is a standing ask.
-func (e *Entry) Stands() bool { return e.NotBefore.Equal(Forever) }
-
 // StandingOf returns the oldest open standing ask of a name, or nil.
-func StandingOf(v View, name string) (*Stored, error) {
-	var ids []Entry
-	err := v.Open("", func(e Entry) (bool, error) {
+func StandingOf(v store.View, name string) (*Stored, error) {
+	var ids []store.Entry
+	err := v.Open("", func(e store.Entry) (bool, error) {
 		if e.Stands() || !e.Told.IsZero() && e.Kind == task.Ask && !e.Message { // told, it shows no other time
 			ids = append(ids, e)
 		}
@@ -59,7 +52,7 @@ func StandingOf(v View, name string) (*Stored, error) {
 		if err == nil {
 			s, err = Load(v, e.State, e.ID)
 		}
-		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) { // verify says so
+		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) { // verify says so
 			err = nil
 			continue
 		}
@@ -97,14 +90,14 @@ const maxEqual = 1000
 
 // Became returns as JSON what became of the newest effects of a standing ask, or of the one that
 // only names: an array of outcomes, oldest first. Of others it tells nothing.
-func Became(s Store, id, only string) ([]byte, error) {
+func Became(s store.Store, id, only string) ([]byte, error) {
 	p, err := pastOf(s, id, only)
 	if err != nil {
 		return nil, err
 	}
-	file, err := Read(s, func(v View) ([]byte, error) { return OutboxOf(v, id) })
+	file, err := store.Read(s, func(v store.View) ([]byte, error) { return OutboxOf(v, id) })
 	outcomes := p.Outcomes
-	broken := EachProposed(file, func(task string, line []byte) error {
+	broken := store.EachProposed(file, func(task string, line []byte) error {
 		rec, err := record.Parse(line, request.Member)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -52,7 +53,7 @@ func TestStandingBudget(t *testing.T) {
 	d.p.Limits.MaxPerDay, d.p.Limits.PerSenderPerHour = 1000, 1000
 	other, _ := d.add(fmt.Sprintf(standing, "other"))
 	id, st := d.add(fmt.Sprintf(standing, "home"))
-	if s := d.find(id); st != task.Scheduled || s.Standing() != "home" || !s.Task.NotBefore.Equal(queue.Forever) {
+	if s := d.find(id); st != task.Scheduled || s.Standing() != "home" || !s.Task.NotBefore.Equal(store.Forever) {
 		t.Fatalf("%s, %+v", st, s.Task)
 	}
 	run := queue.Run{Policy: d.p, Max: 10, Now: func() time.Time { return d.now }}
@@ -83,7 +84,7 @@ func TestStandingBudget(t *testing.T) {
 	if s := d.find(other); s.Task.State != task.Scheduled || len(s.Labels) > 0 {
 		t.Errorf("%+v", s.Task)
 	}
-	if s := d.find(id); s.Task.Attempts != 0 || s.Task.Reason != queue.ReasonStands || !s.Task.NotBefore.Equal(queue.Forever) {
+	if s := d.find(id); s.Task.Attempts != 0 || s.Task.Reason != queue.ReasonStands || !s.Task.NotBefore.Equal(store.Forever) {
 		t.Errorf("%+v", s.Task)
 	}
 }

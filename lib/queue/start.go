@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -33,7 +34,7 @@ type weighed struct {
 // leaves it to a person, and a is a yes that proves what the policy requires. a is nil if
 // there is none. Next, grants and Outlook all use weigh, and it changes nothing. An error
 // means that the answer is not known.
-func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
+func (r *Run) weigh(v store.View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	if w.clock, err = ClockOf(v, now); err != nil {
 		return w, err
 	}
@@ -54,7 +55,7 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 	case weak && a == nil:
 		w.reason, err = ReasonCloseUnproven, ErrNotGood
 	case free && s.inSession() && p.Require == approval.Signature:
-		w.reason = ReasonSessionSpent
+		w.reason = store.ReasonSessionSpent
 		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, w.clock.Latest())
 	case free && !weak:
 	case d.Outcome == terms.Reject || a == nil:
@@ -86,9 +87,9 @@ func (r *Run) weigh(v View, s *Stored, a *approval.Approval, now time.Time) (w w
 
 // weighScheduled weighs a task with the approval that the queue has for it. An approval
 // that can't be read is not a yes.
-func (r *Run) weighScheduled(v View, s *Stored, now time.Time) (w weighed, err error) {
+func (r *Run) weighScheduled(v store.View, s *Stored, now time.Time) (w weighed, err error) {
 	a, err := ApprovalOf(v, s.Task.ID)
-	unread := errors.Is(err, ErrCorrupt)
+	unread := errors.Is(err, store.ErrCorrupt)
 	if err != nil && !unread {
 		return w, err
 	}
@@ -147,7 +148,7 @@ func (c *Content) free(d *decision.Follows, a *approval.Approval) bool {
 // within proves that an ask was sent within a session which a person signed, and returns
 // what its start spends of the session. A session that a person ended is gone, so an ask
 // that has not started by then does not start any more.
-func (p *Proving) within(v View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
+func (p *Proving) within(v store.View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
 	list, err := SessionsOf(v)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -20,7 +21,7 @@ import (
 // answer lays a yes to a task, as its holder wrote it.
 func (s *shelf) answer(id string, a *approval.Approval) {
 	if a != nil {
-		s.Lay(queue.Approvals, id, queue.Item{Bytes: a.Append(nil), Writer: a.Holder})
+		s.Lay(store.Approvals, id, store.Item{Bytes: a.Append(nil), Writer: a.Holder})
 	}
 }
 
@@ -28,7 +29,7 @@ func (s *shelf) answer(id string, a *approval.Approval) {
 func (s *shelf) started(lines ...audit.Line) {
 	s.t.Helper()
 	s.laid += len(lines)
-	err := s.Update(func(queue.View) (*queue.Commit, error) { return &queue.Commit{Lines: lines}, nil })
+	err := s.Update(func(store.View) (*store.Commit, error) { return &store.Commit{Lines: lines}, nil })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func (s *shelf) next(run *queue.Run) (claim *queue.Claim, err error) {
 
 // outlook says what a run would make of a task.
 func (s *shelf) outlook(run *queue.Run, one *queue.Stored) (o queue.Outlook, err error) {
-	err = s.View(func(v queue.View) error {
+	err = s.View(func(v store.View) error {
 		o, err = run.Outlook(v, one, now)
 		return err
 	})
@@ -179,10 +180,10 @@ func TestOutlookIsWhatNextDoes(t *testing.T) {
 							b.started(lately...)
 							b.answer(s.Task.ID, a)
 							if yes == cantBeRead {
-								b.Lay(queue.Approvals, s.Task.ID, queue.Item{Bytes: []byte("{")})
+								b.Lay(store.Approvals, s.Task.ID, store.Item{Bytes: []byte("{")})
 							}
 							for _, one := range open {
-								b.Lay(queue.Sessions, one.ID, queue.Item{Bytes: one.Append(nil), Writer: one.Holder})
+								b.Lay(store.Sessions, one.ID, store.Item{Bytes: one.Append(nil), Writer: one.Holder})
 							}
 							answers[compare(t, name, b, s, require, perDay, signed)]++
 						}
@@ -191,7 +192,7 @@ func TestOutlookIsWhatNextDoes(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"starts", "limit", "error", queue.ReasonApproval, queue.ReasonSessionSpent, string(decision.NotPermitted), string(decision.NeedsConfirm)} {
+	for _, want := range []string{"starts", "limit", "error", queue.ReasonApproval, store.ReasonSessionSpent, string(decision.NotPermitted), string(decision.NeedsConfirm)} {
 		if answers[want] == 0 {
 			t.Errorf("no case ends in %s: %v", want, answers)
 		}
@@ -277,7 +278,7 @@ func TestOutlookOfABadSignature(t *testing.T) {
 		b := newShelf(t, s)
 		b.answer(s.Task.ID, approvals(s)[yes])
 		if yes == cantBeRead {
-			b.Lay(queue.Approvals, s.Task.ID, queue.Item{Bytes: []byte("{")})
+			b.Lay(store.Approvals, s.Task.ID, store.Item{Bytes: []byte("{")})
 		}
 		o, err := b.outlook(&queue.Run{Policy: p, Max: 10, Effect: terms.ExternalSend, Signed: &keys{}}, s)
 		if err != nil || o.Starts != want.Starts || o.Reason != want.Reason {
@@ -333,7 +334,7 @@ func TestGrantsStartWhatAnApprovalOfThemWould(t *testing.T) {
 			c.change(&g, s)
 			p.Owners, p.AllowedExternal, p.Approval.Require = []string{"me@example.com"}, []string{"me@example.com"}, string(require)
 			b, signed := newShelf(t, s), &keys{}
-			b.Lay(queue.Grants, g.ID, queue.Item{Bytes: g.Append(nil), Writer: g.Holder})
+			b.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil), Writer: g.Holder})
 			run := queue.Run{Policy: p, Max: 1, Effect: terms.ExternalSend, Signed: signed, Now: func() time.Time { return now }, Vouch: func(holder approval.Holder) error {
 				if holder != "uid 7" {
 					return errors.New("no approver")

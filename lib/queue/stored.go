@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/classify/identity"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -145,7 +146,7 @@ type Stored struct {
 func (s *Stored) Parse(file []byte) error {
 	rec, err := record.Parse(file, Members...)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	var fixed task.Task
 	err = rec.Decode(task.Member, func(v record.Value) (err error) {
@@ -159,7 +160,7 @@ func (s *Stored) Parse(file []byte) error {
 		s.Content, err = read(rec)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	s.Task.Kind, s.Task.Created, s.Task.Link, s.Task.Digest = fixed.Kind, fixed.Created, fixed.Link, task.Digest(file)
 	s.File, s.Record = file, rec
@@ -234,7 +235,7 @@ func (s *Stored) move(e task.Event, to task.State, change task.Change) audit.Lin
 		change.Told = time.Time{}
 	}
 	if s.Standing() != "" {
-		change.NotBefore = Forever
+		change.NotBefore = store.Forever
 	}
 	if e != task.Requeued && e != task.Continued {
 		change.Continues, change.Revisions = s.Task.Continues, s.Task.Revisions

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -74,7 +75,7 @@ func (g *agreement) wants(row *policy.ApprovalRow, count []*person) string {
 
 // Wants says what a waiting task waits for, where that is more than anyone's yes: who gave the
 // first of two, and whose are missing. It is empty where one yes is enough.
-func (r *Run) Wants(v View, s *Stored, now time.Time) (string, error) {
+func (r *Run) Wants(v store.View, s *Stored, now time.Time) (string, error) {
 	g := r.agreement(s, r.rows(s))
 	first, one, err := r.first(v, s, g, now)
 	switch {
@@ -92,9 +93,9 @@ func (r *Run) Wants(v View, s *Stored, now time.Time) (string, error) {
 
 // first returns the first of two yeses to a task, and whose it is; nil if there is none that counts
 // still. Whether it is signed well is looked at when the task starts.
-func (r *Run) first(v View, s *Stored, g *agreement, now time.Time) (*approval.Approval, *person, error) {
+func (r *Run) first(v store.View, s *Stored, g *agreement, now time.Time) (*approval.Approval, *person, error) {
 	first, err := FirstOf(v, s.Task.ID)
-	if errors.Is(err, ErrCorrupt) || first == nil {
+	if errors.Is(err, store.ErrCorrupt) || first == nil {
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *Run) Agree(tx *Tx, shown *Stored, yes approval.Approval, now time.Time)
 
 // agreed proves that all those said yes whose yes a task needs to start: a is the last yes, and
 // the first one has to prove as much. It returns what the start has to spend of that one.
-func (r *Run) agreed(v View, s *Stored, w *weighed, now time.Time) ([]approval.Proof, error) {
+func (r *Run) agreed(v store.View, s *Stored, w *weighed, now time.Time) ([]approval.Proof, error) {
 	g, p, a := r.agreement(s, w.decision.Rows), r.proving(), w.approval
 	switch {
 	case len(g.rows) == 0:

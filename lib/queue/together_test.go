@@ -9,6 +9,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -77,11 +78,11 @@ func (g *gate) agree(who string) (left string, err error) {
 		return err
 	})
 	if err == nil && a.Level == approval.User {
-		shelf := queue.Approvals
+		shelf := store.Approvals
 		if left != "" {
-			shelf = queue.Partly
+			shelf = store.Partly
 		}
-		g.Lay(shelf, s.Task.ID, queue.Item{Bytes: a.Append(nil), Writer: a.Holder})
+		g.Lay(shelf, s.Task.ID, store.Item{Bytes: a.Append(nil), Writer: a.Holder})
 	}
 	return left, err
 }
@@ -200,10 +201,10 @@ func TestForgedTogether(t *testing.T) {
 		if err := g.update(func(tx *queue.Tx) error { return queue.Approve(tx, &s, last, now) }); err != nil {
 			t.Fatal(err)
 		}
-		g.Lay(queue.Approvals, s.Task.ID, queue.Item{Bytes: last.Append(nil), Writer: last.Holder})
+		g.Lay(store.Approvals, s.Task.ID, store.Item{Bytes: last.Append(nil), Writer: last.Holder})
 		if c.first != "" {
 			first := by(&s, c.first, now)
-			g.Lay(queue.Partly, s.Task.ID, queue.Item{Bytes: first.Append(nil), Writer: first.Holder})
+			g.Lay(store.Partly, s.Task.ID, store.Item{Bytes: first.Append(nil), Writer: first.Holder})
 		}
 		claim, err := g.next(g.run)
 		if err != nil || (claim != nil) != c.starts {
@@ -232,7 +233,7 @@ func TestFirstLapses(t *testing.T) {
 		t.Errorf("%s, and after the first yes %s", asked.Statement(), again.Statement())
 	}
 	late := now.Add(approval.Lifetime)
-	g.view(func(v queue.View) error {
+	g.view(func(v store.View) error {
 		for at, want := range map[time.Time]string{now: "a second person's yes; ann said yes at 2026-11-21T07:00:00Z", late: "the yeses of two people"} {
 			if got, err := g.run.Wants(v, &one, at); err != nil || got != want {
 				t.Errorf("%q, %v, want %q", got, err, want)
@@ -253,8 +254,8 @@ func TestFirstLapses(t *testing.T) {
 	if err := g.update(func(tx *queue.Tx) error { return queue.Deny(tx, &one, "ann", approval.User, "no", late) }); err != nil {
 		t.Fatal(err)
 	}
-	g.view(func(v queue.View) error {
-		if there, err := v.Has(queue.Partly, one.Task.ID); there || err != nil {
+	g.view(func(v store.View) error {
+		if there, err := v.Has(store.Partly, one.Task.ID); there || err != nil {
 			t.Errorf("after a no, the first yes is there: %t, %v", there, err)
 		}
 		return nil
@@ -273,7 +274,7 @@ func TestTwoSpend(t *testing.T) {
 	if err != nil || claim == nil || g.run.Signed.(*keys).spent != 2 {
 		t.Fatalf("%v, %v", claim, err)
 	}
-	g.view(func(v queue.View) error {
+	g.view(func(v store.View) error {
 		if first, err := queue.FirstOf(v, g.s.Task.ID); first == nil || err != nil {
 			t.Errorf("while it runs, the first yes is gone: %v", err)
 		}
@@ -287,7 +288,7 @@ func TestNoGrantTogether(t *testing.T) {
 		g := newGate(t, "user", 0, rows...)
 		one := granted("00000000000000b1", "bob@partner.example", "")
 		one.Level, one.Holder = approval.User, "uid 1"
-		g.Lay(queue.Grants, one.ID, queue.Item{Bytes: one.Append(nil), Writer: one.Holder})
+		g.Lay(store.Grants, one.ID, store.Item{Bytes: one.Append(nil), Writer: one.Holder})
 		s := g.find(g.s.Task.ID)
 		if claim, err := g.next(g.run); err != nil || (claim != nil) != (rows == nil) {
 			t.Errorf("%v: started %t (%s), %v", rows, claim != nil, s.Task.Reason, err)

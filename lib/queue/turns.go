@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -32,7 +33,7 @@ type turns struct {
 
 // candidate is a scheduled task that was due when the turns were read.
 type candidate struct {
-	Entry
+	store.Entry
 	yes bool // a person said yes to it
 }
 
@@ -42,23 +43,23 @@ const turnsLast = time.Minute
 // last says which start of those that count was the last one of a sender and of a half, counted
 // from 1. What is not in it had none.
 type last struct {
-	sender map[Key]int
+	sender map[store.Key]int
 	half   map[bool]int // externals, and the rest
 	n      int
 }
 
-func (l *last) add(st *Start) {
+func (l *last) add(st *store.Start) {
 	l.n++
 	l.sender[st.Sender], l.half[st.External] = l.n, l.n
 }
 
 // compare orders two tasks by whose turn it is. Those of one sender are equal.
-func (l *last) compare(a, b *Entry) int {
+func (l *last) compare(a, b *store.Entry) int {
 	return cmp.Or(cmp.Compare(l.half[a.External], l.half[b.External]), cmp.Compare(l.sender[a.Sender], l.sender[b.Sender]))
 }
 
 // next returns the candidate whose turn it is, or nil if none is due now.
-func (t *turns) next(l *last, due func(*Entry) bool) (first *candidate) {
+func (t *turns) next(l *last, due func(*store.Entry) bool) (first *candidate) {
 	for _, c := range t.tasks {
 		switch {
 		case !due(&c.Entry):
@@ -76,7 +77,7 @@ func (t *turns) drop(c *candidate) {
 
 // readAhead reads a candidate together with some others, and notes which: many may be looked at
 // before one starts, such as effects that wait for outbound.min_reply_interval.
-func (t *turns) readAhead(v View, c *candidate, ahead map[string]bool) error {
+func (t *turns) readAhead(v store.View, c *candidate, ahead map[string]bool) error {
 	const most = 64
 	ids := []string{c.ID}
 	for _, o := range t.tasks {
@@ -92,7 +93,7 @@ func (t *turns) readAhead(v View, c *candidate, ahead map[string]bool) error {
 
 // good reports whether there is no candidate that the turns lack. They may have some that do not
 // wait any more.
-func (t *turns) good(v View, now time.Time) (good bool, err error) {
+func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 	if t == nil || now.Before(t.read) || now.Sub(t.read) >= turnsLast {
 		return false, nil
 	}
@@ -113,14 +114,14 @@ func (t *turns) good(v View, now time.Time) (good bool, err error) {
 
 // readTurns reads the turns: of each sender at most so many tasks, except those that were looked
 // at, and all that have a yes.
-func (r *Run) readTurns(v View, used *usage, now time.Time, most int, looked map[string]bool) error {
+func (r *Run) readTurns(v store.View, used *usage, now time.Time, most int, looked map[string]bool) error {
 	t := &turns{head: v.Counts().Head, read: now}
 	yeses, err := r.yeses(v)
 	if err != nil {
 		return err
 	}
-	had := map[Key]int{}
-	err = v.Sift(task.Scheduled, func(e Entry) (rest bool, err error) {
+	had := map[store.Key]int{}
+	err = v.Sift(task.Scheduled, func(e store.Entry) (rest bool, err error) {
 		yes := yeses[e.ID]
 		delete(yeses, e.ID)
 		if !r.ofKind(&e) || r.overLimit(&e, used) {

@@ -1,3 +1,14 @@
+// Package queue says what happens to a task: how a record becomes a task, when it may
+// start, what its end means, what a person's answer changes. Package store has what
+// is kept of it.
+//
+// Invariants. An accepted task is started once for each approval or attempt, and never
+// after it completed. Before each start it is decided on again, with the policy of that
+// moment. An effect that reaches the outside starts only on a person's approval, which is
+// spent first.
+//
+// Caveat: nearly all of this runs inside a View or an Update, and the caller brings the
+// clock.
 package queue
 
 import (
@@ -6,39 +17,23 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 )
 
-// Commit is what an Update changes: lines of the log, what was staged with them, and how
-// many rejections of this day are only counted.
-type Commit struct {
-	Lines    []audit.Line
-	Blobs    []Blob
-	Unlisted int
-	Unsure   bool // the clock is not believed: no new file of a month is begun
-}
-
-// Blob holds staged bytes, of which a line holds only the digest.
-type Blob struct {
-	Shelf Shelf
-	Key   string
-	Bytes []byte
-	Made  time.Time // of a task: its time of creation, which keeps the order of tasks; zero: now
-}
-
 // Tx is a View in which changes can be staged. Where shows what is staged, and so does Get of
 // labels; all else is the picture from before.
 type Tx struct {
-	View
-	commit    Commit
+	store.View
+	commit    store.Commit
 	states    map[string]task.State // of the tasks looked at or staged
 	refused   int                   // rejections staged on day
 	limited   bool                  // the log says that some of day have no line
 	day       string
 	labels    map[string]label.Set // of root tasks, as staged
-	positions []Position
+	positions []store.Position
 	read      time.Time        // when these were staged
 	pasts     map[string]*Past // what asks are told, as far as it was asked for
 	mark      *mark            // nil: not read
@@ -50,10 +45,10 @@ type Tx struct {
 // out what fn staged: all of it, durably, or nothing if fn or the commit fails. If fn comes to
 // start an ask that is told of earlier effects, that is read first, and fn runs once more: the
 // log is too long to be read while others wait.
-func Update(s Store, fn func(*Tx) error) error {
+func Update(s store.Store, fn func(*Tx) error) error {
 	pasts := map[string]*Past{}
 	for {
-		err := s.Update(func(v View) (*Commit, error) {
+		err := s.Update(func(v store.View) (*store.Commit, error) {
 			tx := &Tx{View: v, states: map[string]task.State{}, pasts: pasts}
 			if err := fn(tx); err != nil {
 				return nil, err
@@ -102,9 +97,9 @@ func (t *Tx) Clock() (now, last time.Time, err error) {
 }
 
 // Get reads a thing, and labels as they are staged.
-func (t *Tx) Get(s Shelf, key string) (Item, error) {
-	if set, staged := t.labels[key]; staged && s == Labels {
-		return Item{Bytes: labelsFile(set)}, nil
+func (t *Tx) Get(s store.Shelf, key string) (store.Item, error) {
+	if set, staged := t.labels[key]; staged && s == store.Labels {
+		return store.Item{Bytes: store.LabelsFile(set)}, nil
 	}
 	return t.View.Get(s, key)
 }
@@ -115,7 +110,7 @@ func (t *Tx) Add(file []byte, line audit.Line) error {
 	if err := t.legal(&line); err != nil {
 		return err
 	}
-	t.blob(On(line.To), &line, file)
+	t.blob(store.On(line.To), &line, file)
 	t.log(line)
 	return nil
 }
@@ -136,7 +131,7 @@ func (t *Tx) legal(line *audit.Line) error {
 		return err
 	}
 	if st != line.From {
-		return fmt.Errorf("%w: %s is in %q, not in %q", ErrConflict, line.Task, st, line.From)
+		return fmt.Errorf("%w: %s is in %q, not in %q", store.ErrConflict, line.Task, st, line.From)
 	}
 	if line.Event == task.Continued && line.Kind != task.Ask {
 		return fmt.Errorf("queue: %s is no ask, and does not go on", line.Task)
@@ -145,8 +140,8 @@ func (t *Tx) legal(line *audit.Line) error {
 }
 
 // Stage stages bytes whose digest the next line holds.
-func (t *Tx) Stage(s Shelf, key string, b []byte) {
-	t.commit.Blobs = append(t.commit.Blobs, Blob{Shelf: s, Key: key, Bytes: b})
+func (t *Tx) Stage(s store.Shelf, key string, b []byte) {
+	t.commit.Blobs = append(t.commit.Blobs, store.Blob{Shelf: s, Key: key, Bytes: b})
 }
 
 // Log stages a line that moves no task.
@@ -202,27 +197,27 @@ func (t *Tx) Refuse(line audit.Line, kept []byte) (listed bool, err error) {
 // logKept stages the line of a rejection, and what is kept of the record.
 func (t *Tx) logKept(line audit.Line, kept []byte) error {
 	if kept != nil {
-		t.blob(Refused, &line, kept)
+		t.blob(store.Refused, &line, kept)
 	}
 	return t.Log(line)
 }
 
 // blob stages the file that a line is about, before the line.
-func (t *Tx) blob(s Shelf, line *audit.Line, b []byte) {
+func (t *Tx) blob(s store.Shelf, line *audit.Line, b []byte) {
 	made := line.Time.Add(time.Duration(len(t.commit.Lines))) // those a nanosecond apart keep their order
-	t.commit.Blobs = append(t.commit.Blobs, Blob{s, line.Task, b, made})
+	t.commit.Blobs = append(t.commit.Blobs, store.Blob{Shelf: s, Key: line.Task, Bytes: b, Made: made})
 }
 
 // Position stages how far a source was read. If it is staged more than once, the furthest
 // position counts.
-func (t *Tx) Position(p Position, now time.Time) {
+func (t *Tx) Position(p store.Position, now time.Time) {
 	t.read = now
 	t.positions = furthest(t.positions, p)
 }
 
 // furthest returns a list of positions, one for each source, with p if that is further.
-func furthest(list []Position, p Position) []Position {
-	i := slices.IndexFunc(list, func(have Position) bool { return have.Source == p.Source })
+func furthest(list []store.Position, p store.Position) []store.Position {
+	i := slices.IndexFunc(list, func(have store.Position) bool { return have.Source == p.Source })
 	switch {
 	case i < 0:
 		return append(list, p)
@@ -235,10 +230,10 @@ func furthest(list []Position, p Position) []Position {
 // readFurther puts the positions of sources that were read further into the last staged
 // line, or into a line of their own, so that the log says what the store holds.
 func (t *Tx) readFurther() error {
-	var further []Position
+	var further []store.Position
 	for _, p := range t.positions {
 		old, known, err := PositionOf(t, p.Source)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
 		if !known || err != nil {
@@ -260,7 +255,7 @@ func (t *Tx) readFurther() error {
 // onward returns p, which lies after old, with a time that does not lie before old's. An old
 // mail that is moved into a mailbox is the last one there; if its UID means nothing any more,
 // fetch begins at that time, and must not begin years ago.
-func onward(old *Position, p Position) Position {
+func onward(old *store.Position, p store.Position) store.Position {
 	if p.Received.Before(old.Received) {
 		p.Received = old.Received
 	}
@@ -269,7 +264,7 @@ func onward(old *Position, p Position) Position {
 
 // backwards reports whether p does not lie after old, because a replayed record must not
 // set a source back. UIDs of different UIDVALIDITY can't be compared, but times can.
-func backwards(old, p *Position) bool {
+func backwards(old, p *store.Position) bool {
 	if old.UIDValidity == p.UIDValidity {
 		return old.UID >= p.UID
 	}

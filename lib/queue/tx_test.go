@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -44,15 +45,15 @@ func TestTxMoves(t *testing.T) {
 		state task.State
 	}{
 		"start":                   {[]step{moved(task.Started, id, task.Scheduled, task.Running)}, nil, task.Running},
-		"start twice":             {[]step{moved(task.Started, id, task.Scheduled, task.Running), moved(task.Started, id, task.Scheduled, task.Running)}, queue.ErrConflict, task.Running},
+		"start twice":             {[]step{moved(task.Started, id, task.Scheduled, task.Running), moved(task.Started, id, task.Scheduled, task.Running)}, store.ErrConflict, task.Running},
 		"start and finish":        {[]step{moved(task.Started, id, task.Scheduled, task.Running), moved(task.Finished, id, task.Running, task.Completed)}, nil, task.Completed},
-		"from where it is not":    {[]step{moved(task.Finished, id, task.Running, task.Completed)}, queue.ErrConflict, task.Scheduled},
+		"from where it is not":    {[]step{moved(task.Finished, id, task.Running, task.Completed)}, store.ErrConflict, task.Scheduled},
 		"to where it may not":     {[]step{moved(task.Started, id, task.Scheduled, task.Completed)}, task.ErrIllegal, task.Scheduled},
 		"an event made up":        {[]step{moved("moved", id, task.Scheduled, task.Running)}, task.ErrIllegal, task.Scheduled},
-		"nothing":                 {[]step{moved(task.Started, fresh, task.Scheduled, task.Running)}, queue.ErrConflict, task.Scheduled},
-		"a known id is added":     {[]step{add(1)}, queue.ErrConflict, task.Scheduled},
+		"nothing":                 {[]step{moved(task.Started, fresh, task.Scheduled, task.Running)}, store.ErrConflict, task.Scheduled},
+		"a known id is added":     {[]step{add(1)}, store.ErrConflict, task.Scheduled},
 		"a new id is added":       {[]step{add(2)}, nil, task.Scheduled},
-		"a new id is added twice": {[]step{add(2), add(2)}, queue.ErrConflict, task.Scheduled},
+		"a new id is added twice": {[]step{add(2), add(2)}, store.ErrConflict, task.Scheduled},
 		"added and started":       {[]step{add(2), moved(task.Started, fresh, task.Scheduled, task.Running)}, nil, task.Scheduled},
 		"added to an end": {[]step{func(tx *queue.Tx) error {
 			b, l := file(2)
@@ -95,7 +96,7 @@ func TestTxOfNothing(t *testing.T) {
 	for what, fn := range map[string]func(tx *queue.Tx) error{
 		"nothing": func(*queue.Tx) error { return nil },
 		"fails": func(tx *queue.Tx) error {
-			tx.Position(queue.Position{Source: "s", UID: 1}, now)
+			tx.Position(store.Position{Source: "s", UID: 1}, now)
 			return errors.Join(everything(tx), errBroken)
 		},
 	} {
@@ -110,7 +111,7 @@ func TestTxOfNothing(t *testing.T) {
 		}
 	}
 	s.Fail = nil
-	s.view(func(v queue.View) error {
+	s.view(func(v store.View) error {
 		if c := v.Counts(); c.Refused != 0 || c.Tasks[task.Scheduled] != 1 {
 			t.Errorf("%+v", c)
 		}
@@ -129,10 +130,10 @@ func TestTxOfNothing(t *testing.T) {
 // TestTxOrder: tasks that are added in one Update stay in that order.
 func TestTxOrder(t *testing.T) {
 	s := newShelf(t)
-	var want []queue.ID
+	var want []store.ID
 	err := s.update(func(tx *queue.Tx) error {
 		for _, n := range []int{5, 3, 9, 1} {
-			want = append(want, queue.IDOf(fmt.Sprintf("%032x", n)))
+			want = append(want, store.IDOf(fmt.Sprintf("%032x", n)))
 			if err := tx.Add(file(n)); err != nil {
 				return err
 			}
@@ -143,8 +144,8 @@ func TestTxOrder(t *testing.T) {
 		t.Errorf("%v, %v, want %v", err, got, want)
 	}
 	var made []string
-	s.view(func(v queue.View) error {
-		return v.Each(queue.On(task.Scheduled), func(id string, at time.Time) (bool, error) {
+	s.view(func(v store.View) error {
+		return v.Each(store.On(task.Scheduled), func(id string, at time.Time) (bool, error) {
 			made = append(made, id)
 			return true, nil
 		})
@@ -200,8 +201,8 @@ func TestRefusals(t *testing.T) {
 		for _, l := range s.Log() {
 			n[l.Event]++
 		}
-		var counts queue.Counts
-		s.view(func(v queue.View) error { counts = v.Counts(); return nil })
+		var counts store.Counts
+		s.view(func(v store.View) error { counts = v.Counts(); return nil })
 		if n[task.Refused] != c.listed || n[audit.Limited] != c.limited || counts.Refused != c.counted {
 			t.Errorf("%s: %v, %+v", name, n, counts)
 		}
@@ -211,14 +212,14 @@ func TestRefusals(t *testing.T) {
 // TestPositions: a source is never set back, by what is replayed or comes late; what is
 // not a position does not have to be kept.
 func TestPositions(t *testing.T) {
-	at := func(validity, uid uint32, received time.Duration) queue.Position {
-		return queue.Position{Source: "s", UIDValidity: validity, UID: uid, Received: now.Add(received)}
+	at := func(validity, uid uint32, received time.Duration) store.Position {
+		return store.Position{Source: "s", UIDValidity: validity, UID: uid, Received: now.Add(received)}
 	}
 	old := at(7, 10, 0)
-	foreign := queue.Position{Source: "r", UIDValidity: 7, UID: 99, Received: now}
+	foreign := store.Position{Source: "r", UIDValidity: 7, UID: 99, Received: now}
 	for name, c := range map[string]struct {
 		lies []byte
-		p    queue.Position
+		p    store.Position
 		want bool
 	}{
 		"the first":                {nil, old, true},
@@ -234,18 +235,18 @@ func TestPositions(t *testing.T) {
 	} {
 		s := newShelf(t)
 		if c.lies != nil {
-			s.Lay(queue.Positions, queue.PositionKey("s"), queue.Item{Bytes: c.lies})
+			s.Lay(store.Positions, store.PositionKey("s"), store.Item{Bytes: c.lies})
 		}
 		if err := s.update(func(tx *queue.Tx) error { tx.Position(c.p, now); return nil }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if lines := s.lines(); (len(lines) == 1 && lines[0].Event == audit.Read && slices.Equal(lines[0].Positions, []queue.Position{c.p})) != c.want {
+		if lines := s.lines(); (len(lines) == 1 && lines[0].Event == audit.Read && slices.Equal(lines[0].Positions, []store.Position{c.p})) != c.want {
 			t.Errorf("%s: %+v", name, lines)
 		}
 		if !c.want {
 			c.p = old
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			p, known, err := queue.PositionOf(v, "s")
 			if p != c.p || !known {
 				t.Errorf("%s: %+v, %t", name, p, known)
@@ -274,7 +275,7 @@ func TestPositionTime(t *testing.T) {
 				want = want.Add(time.Hour)
 			}
 		}
-		s.view(func(v queue.View) error {
+		s.view(func(v store.View) error {
 			p, _, err := queue.PositionOf(v, queuetest.Source)
 			if !p.Received.Equal(want) {
 				t.Errorf("%v, want %v", p.Received, want)
@@ -287,8 +288,8 @@ func TestPositionTime(t *testing.T) {
 // TestFurthestPositionCounts: records of one batch may come in any order.
 func TestFurthestPositionCounts(t *testing.T) {
 	s := newShelf(t)
-	at := func(uid uint32) queue.Position {
-		return queue.Position{Source: "a", UIDValidity: 1, UID: uid, Received: now}
+	at := func(uid uint32) store.Position {
+		return store.Position{Source: "a", UIDValidity: 1, UID: uid, Received: now}
 	}
 	err := s.update(func(tx *queue.Tx) error {
 		for _, uid := range []uint32{2, 3, 1} {
@@ -296,7 +297,7 @@ func TestFurthestPositionCounts(t *testing.T) {
 		}
 		return nil
 	})
-	if lines := s.lines(); err != nil || len(lines) != 1 || !slices.Equal(lines[0].Positions, []queue.Position{at(3)}) {
+	if lines := s.lines(); err != nil || len(lines) != 1 || !slices.Equal(lines[0].Positions, []store.Position{at(3)}) {
 		t.Errorf("%+v, %v", lines, err)
 	}
 }
@@ -304,14 +305,14 @@ func TestFurthestPositionCounts(t *testing.T) {
 // TestPositionsInTheLastLine: they are in the last line that is staged, all of them.
 func TestPositionsInTheLastLine(t *testing.T) {
 	s := newShelf(t)
-	a, b := queue.Position{Source: "a", UID: 1, Received: now}, queue.Position{Source: "b", UID: 2, Received: now}
+	a, b := store.Position{Source: "a", UID: 1, Received: now}, store.Position{Source: "b", UID: 2, Received: now}
 	err := s.update(func(tx *queue.Tx) error {
 		tx.Position(a, now)
 		tx.Position(b, now)
 		return errors.Join(tx.Add(file(1)), tx.Add(file(2)))
 	})
 	lines := s.lines()
-	if err != nil || len(lines) != 2 || len(lines[0].Positions) > 0 || !slices.Equal(lines[1].Positions, []queue.Position{a, b}) {
+	if err != nil || len(lines) != 2 || len(lines[0].Positions) > 0 || !slices.Equal(lines[1].Positions, []store.Position{a, b}) {
 		t.Errorf("%v, %+v", err, lines)
 	}
 	s.failOn("Get")

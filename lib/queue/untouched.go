@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
 // draftOf reports whether the draft that s wrote still lies there, and returns its bytes if they
 // are those that s would write again: no person has edited it.
-func draftOf(v View, s *Stored) (lies bool, wrote []byte, err error) {
+func draftOf(v store.View, s *Stored) (lies bool, wrote []byte, err error) {
 	if !s.own() || s.Request.Tool != proposal.Draft {
 		return false, nil, nil
 	}
-	is, err := v.Get(Drafts, s.Task.ID)
-	if errors.Is(err, ErrUnknown) {
+	is, err := v.Get(store.Drafts, s.Task.ID)
+	if errors.Is(err, store.ErrUnknown) {
 		return false, nil, nil
 	}
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, store.ErrCorrupt) {
 		return true, nil, nil
 	}
 	if err != nil {
@@ -33,17 +34,17 @@ func draftOf(v View, s *Stored) (lies bool, wrote []byte, err error) {
 
 // DraftsOlder returns the tasks whose drafts were written limit or longer before now, oldest
 // first. The draft of a person who has edited it is as old as that.
-func DraftsOlder(s Store, limit time.Duration, now time.Time) (ids []ID, err error) {
-	err = s.View(func(v View) error {
+func DraftsOlder(s store.Store, limit time.Duration, now time.Time) (ids []store.ID, err error) {
+	err = s.View(func(v store.View) error {
 		ids = ids[:0]
 		c, err := ClockOf(v, now)
 		if err != nil {
 			return err
 		}
-		return v.Each(Drafts, func(id string, made time.Time) (bool, error) {
+		return v.Each(store.Drafts, func(id string, made time.Time) (bool, error) {
 			old := c.Now.Sub(c.Of(made)) >= limit
 			if old && task.ValidID(id) {
-				ids = append(ids, IDOf(id))
+				ids = append(ids, store.IDOf(id))
 			}
 			return old, nil
 		})
@@ -54,14 +55,14 @@ func DraftsOlder(s Store, limit time.Duration, now time.Time) (ids []ID, err err
 // ResurfaceDrafts tells once more of the tasks whose drafts nobody has touched. It looks at
 // no more than maxMoves of the ids, and returns those that it has not looked at. While the clock is
 // not believed, it tells of none.
-func ResurfaceDrafts(tx *Tx, ids []ID, now time.Time) (left []ID, err error) {
+func ResurfaceDrafts(tx *Tx, ids []store.ID, now time.Time) (left []store.ID, err error) {
 	c, err := ClockOf(tx, now)
 	if err != nil || len(ids) > 0 && tx.doubts(&c) {
 		return nil, err
 	}
 	for _, id := range ids[:min(len(ids), maxMoves)] {
 		s, err := Load(tx, task.Completed, id.String())
-		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 			continue
 		}
 		if err != nil {

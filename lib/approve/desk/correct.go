@@ -11,6 +11,7 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 )
@@ -78,7 +79,7 @@ func (d *Desk) correction(shown *queue.Stored) (*queue.Stored, error) {
 // sheetOf makes the sheet of an effect that is not in the queue yet.
 func (d *Desk) sheetOf(s *queue.Stored) (lines []string, err error) {
 	c := screen.Case{Now: time.Now(), Policy: d.Policy, Expires: d.Policy.Limits.Expiry(s.Task.Since, s.Task.Told).Sub(s.Task.Since)}
-	err = d.Queue.View(func(v queue.View) (err error) {
+	err = d.Queue.View(func(v store.View) (err error) {
 		if err := d.delays(v, s, c.Now); err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (d *Desk) replace(shown, as *queue.Stored) error {
 	err := queue.Update(d.Queue, func(tx *queue.Tx) error {
 		return queue.Correct(tx, shown, as, cmdline.User(), d.Level, time.Now())
 	})
-	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	if err != nil {
@@ -103,7 +104,7 @@ func (d *Desk) replace(shown, as *queue.Stored) error {
 	}
 	stored, _, err := d.Look(as.Task.ID)
 	if err == nil && stored.Task.Digest != as.Task.Digest {
-		err = fault.Refusedf("pulse-queue show "+as.Task.ID, "%w: it is not what was shown", queue.ErrConflict)
+		err = fault.Refusedf("pulse-queue show "+as.Task.ID, "%w: it is not what was shown", store.ErrConflict)
 	}
 	if err == nil {
 		err = d.record(&stored, Question{Agree: true})

@@ -22,6 +22,7 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
@@ -169,7 +170,7 @@ func (d *Desk) may(id string, q Question) error {
 	if err != nil {
 		return err
 	}
-	return d.Queue.View(func(v queue.View) error {
+	return d.Queue.View(func(v store.View) error {
 		s, err := queue.Find(v, id)
 		if err != nil {
 			return err
@@ -216,7 +217,7 @@ func (d *Desk) Settle(shown *queue.Stored, q Question) error {
 }
 
 // record records an answer. It refuses if the task is no longer what was shown; the error
-// wraps queue.ErrConflict or queue.ErrCorrupt then.
+// wraps store.ErrConflict or store.ErrCorrupt then.
 func (d *Desk) record(shown *queue.Stored, q Question) error {
 	write, err := d.write(shown, q)
 	if err != nil {
@@ -236,7 +237,7 @@ func (d *Desk) put(shown *queue.Stored, q Question, write writing) error {
 	if err == nil && q.Agree {
 		d.starts[shown.Task.ID] = Starts(shown)
 	}
-	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err
@@ -269,11 +270,11 @@ func (d *Desk) write(shown *queue.Stored, q Question) (writing, error) {
 func unmoved(tx *queue.Tx, shown *queue.Stored) error {
 	now, err := queue.Load(tx, shown.Task.State, shown.Task.ID)
 	switch {
-	case errors.Is(err, queue.ErrUnknown): // it moved: what is about to be recorded says where
+	case errors.Is(err, store.ErrUnknown): // it moved: what is about to be recorded says where
 		return nil
 	case err == nil && !now.Task.Since.Equal(shown.Task.Since):
 		return fmt.Errorf("%w: the task was answered, and is %s again (%s)",
-			queue.ErrConflict, now.Task.State, now.Task.Reason)
+			store.ErrConflict, now.Task.State, now.Task.Reason)
 	}
 	return err
 }
@@ -284,7 +285,7 @@ func (d *Desk) Look(id string) (shown queue.Stored, lines []string, err error) {
 		return shown, nil, Unknown(err)
 	}
 	var c screen.Case
-	err = d.Queue.View(func(v queue.View) (err error) {
+	err = d.Queue.View(func(v store.View) (err error) {
 		if shown, err = queue.Find(v, id); err != nil {
 			return err
 		}
@@ -320,11 +321,11 @@ func (d *Desk) tell(shown *queue.Stored) error {
 	if err != nil {
 		return err
 	}
-	return d.Queue.View(func(v queue.View) error { return p.Tell(v, shown) })
+	return d.Queue.View(func(v store.View) error { return p.Tell(v, shown) })
 }
 
 // delays finds out which limit would keep a task from starting, and until when.
-func (d *Desk) delays(v queue.View, shown *queue.Stored, now time.Time) error {
+func (d *Desk) delays(v store.View, shown *queue.Stored, now time.Time) error {
 	if !d.named || shown.Record == nil {
 		return nil
 	}
@@ -344,7 +345,7 @@ func (d *Desk) delays(v queue.View, shown *queue.Stored, now time.Time) error {
 const paceGood = time.Second
 
 // origins loads the tasks that an effect comes from, and the one that it closes, into c.
-func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
+func origins(v store.View, s *queue.Stored, c *screen.Case) (err error) {
 	who := &s.Identity
 	if !who.Effect() {
 		return nil
@@ -369,14 +370,14 @@ func origins(v queue.View, s *queue.Stored, c *screen.Case) (err error) {
 	return err
 }
 
-func origin(v queue.View, id string) (*screen.Origin, error) {
+func origin(v store.View, id string) (*screen.Origin, error) {
 	o := &screen.Origin{ID: id}
 	st, err := v.Where(id)
 	if err != nil || st == "" {
 		return o, err
 	}
 	s, err := queue.Load(v, st, id)
-	if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return o, err
 	}
 	o.Stored = &s
@@ -393,7 +394,7 @@ func (d *Desk) Ask(s *queue.Stored) (lines []string, err error) {
 	if id == "" {
 		return []string{"it is an ask, and answers nothing"}, nil
 	}
-	err = d.Queue.View(func(v queue.View) error {
+	err = d.Queue.View(func(v store.View) error {
 		o, err := origin(v, id)
 		lines = o.Whole()
 		return err
@@ -410,12 +411,12 @@ func (d *Desk) today(s *queue.Stored) *decision.Decision {
 	return &made.Decision
 }
 
-// Unknown adds a hint to queue.ErrUnknown.
+// Unknown adds a hint to store.ErrUnknown.
 func Unknown(err error) error {
 	if errors.Is(err, queue.ErrRefused) {
 		return fault.Failedf("pulse-queue list --refused", "%w", err)
 	}
-	if errors.Is(err, queue.ErrUnknown) {
+	if errors.Is(err, store.ErrUnknown) {
 		return fault.Failedf("pulse-queue list --all", "%w", err)
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/approve/sshsig"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
@@ -49,8 +50,8 @@ func Statement(s door.Store, p *policy.Policy, holders Holder, id string, no boo
 }
 
 // asked returns the yes that is asked for from elsewhere.
-func asked(s queue.Store, shown *queue.Stored, p *policy.Policy) (a approval.Approval, err error) {
-	err = s.View(func(v queue.View) error {
+func asked(s store.Store, shown *queue.Stored, p *policy.Policy) (a approval.Approval, err error) {
+	err = s.View(func(v store.View) error {
 		c, err := queue.ClockOf(v, time.Now())
 		a = queue.Asked(shown, &c, p.Limits.ReviewExpires)
 		return err
@@ -170,7 +171,7 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 		}
 		return queue.Deny(tx, &shown, a.By, a.Level, reason, now)
 	})
-	if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err
@@ -211,7 +212,7 @@ func (t *Taker) waiting(id string) (shown queue.Stored, err error) {
 	if id, err = queue.Whole(t.Queue, id); err != nil {
 		return shown, Unknown(err)
 	}
-	err = t.Queue.View(func(v queue.View) (err error) {
+	err = t.Queue.View(func(v store.View) (err error) {
 		shown, err = queue.Find(v, id)
 		return err
 	})

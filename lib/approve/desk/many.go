@@ -11,6 +11,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -53,12 +54,12 @@ func (d *Desk) Of(sender queue.Sender, states ...task.State) (ids []string, err 
 
 // IsOf reports whether a task is one of a sender's and still in a state.
 func (d *Desk) IsOf(sender queue.Sender, st task.State, id string) (is bool, err error) {
-	err = d.Queue.View(func(v queue.View) error {
+	err = d.Queue.View(func(v store.View) error {
 		s, err := queue.Load(v, st, id)
 		is = err == nil && sender.Is(&s)
 		return err
 	})
-	if errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt) {
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		err = nil
 	}
 	return is, err
@@ -212,7 +213,7 @@ func (d *Desk) recordAll(all []queue.Stored, q Question, writes []writing) (done
 			return done, left, err
 		}
 		err := d.put(&all[i], q, writes[i])
-		if errors.Is(err, queue.ErrConflict) || errors.Is(err, queue.ErrCorrupt) || errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
 			left = append(left, id)
 			continue

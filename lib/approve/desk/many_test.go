@@ -8,6 +8,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 )
 
 // again is a store whose View calls fn twice, as it may while others write.
@@ -16,7 +17,7 @@ type again struct {
 	memory *queuetest.Memory
 }
 
-func (s again) View(fn func(queue.View) error) error {
+func (s again) View(fn func(store.View) error) error {
 	_ = s.memory.View(fn)
 	return s.memory.View(fn)
 }

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 )
 
@@ -21,7 +22,7 @@ type page struct {
 
 // page returns the page of one task. It fails if there is nothing to ask about that.
 func (d *Desk) page(id string, q Question) (p page, err error) {
-	err = d.Queue.View(func(v queue.View) error {
+	err = d.Queue.View(func(v store.View) error {
 		s, err := queue.Find(v, id)
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func (d *Desk) sort(pages []page, one page) []page {
 // kin returns what the tasks of one page have in common: the ask, the action and the tool. It is
 // empty for what stands alone: an ask, what may have happened before, and what reaches an address
 // that nobody known named.
-func (d *Desk) kin(v queue.View, s *queue.Stored) (string, error) {
+func (d *Desk) kin(v store.View, s *queue.Stored) (string, error) {
 	again := s.Task.Reason == queue.ReasonUnknownEffect || s.Task.Reason == queue.ReasonRestored
 	if !s.Identity.Effect() || s.Request == nil || again {
 		return "", nil
@@ -96,16 +97,16 @@ func (d *Desk) Beside(shown *queue.Stored, ids []string, q Question) ([]string, 
 // unchanged makes sure that all tasks of a page still are what was shown. A code for all of them
 // is for none if one is not.
 func (d *Desk) unchanged(all []queue.Stored) error {
-	return d.Queue.View(func(v queue.View) error {
+	return d.Queue.View(func(v store.View) error {
 		for i := range all {
 			t := &all[i].Task
 			now, err := queue.Find(v, t.ID)
-			if err != nil && !errors.Is(err, queue.ErrUnknown) && !errors.Is(err, queue.ErrCorrupt) {
+			if err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrCorrupt) {
 				return err
 			}
 			if err != nil || now.Task.State != t.State || now.Task.Digest != t.Digest || !now.Task.Since.Equal(t.Since) {
 				return fault.Refusedf("pulse-queue show "+t.ID,
-					"%w: task %s is not what was shown any more, so none of the %d was approved", queue.ErrConflict, t.ID, len(all))
+					"%w: task %s is not what was shown any more, so none of the %d was approved", store.ErrConflict, t.ID, len(all))
 			}
 		}
 		return nil

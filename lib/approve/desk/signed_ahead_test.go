@@ -11,6 +11,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/record"
 )
@@ -403,7 +404,7 @@ func TestForgerAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	var store queue.Store = s
+	var store store.Store = s
 	if how == "schedule" {
 		store = noApproval{s}
 	}
@@ -432,10 +433,10 @@ func TestForgerAhead(t *testing.T) {
 }
 
 // noApproval schedules a task as a person does, and leaves no approval.
-type noApproval struct{ queue.Store }
+type noApproval struct{ store.Store }
 
-func (s noApproval) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	return s.Store.Update(func(v queue.View) (*queue.Commit, error) {
+func (s noApproval) Update(fn func(store.View) (*store.Commit, error)) error {
+	return s.Store.Update(func(v store.View) (*store.Commit, error) {
 		c, err := fn(v)
 		if err != nil {
 			return nil, err

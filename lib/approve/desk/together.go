@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -63,7 +64,7 @@ func (d *Desk) run() *queue.Run {
 }
 
 // wants says whose yes a task waits for, where not everyone's counts or one is not enough.
-func (d *Desk) wants(v queue.View, s *queue.Stored, now time.Time) (string, error) {
+func (d *Desk) wants(v store.View, s *queue.Stored, now time.Time) (string, error) {
 	if s.Task.State != task.Awaiting {
 		return "", nil
 	}

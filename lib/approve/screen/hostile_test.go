@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/escape/escapetest"
 	"pulse/lib/shared/task"
@@ -112,7 +113,7 @@ func FuzzSheet(f *testing.F) {
 			t.Fatal(err)
 		}
 		s, err := attacked(escapetest.Attack{Text: same})
-		if err != nil && !errors.Is(err, queue.ErrCorrupt) {
+		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			t.Fatal(err)
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"pulse/lib/fetch/message"
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -93,8 +94,8 @@ func stages(t *testing.T, name string, line []byte, p *policy.Policy) ([]byte, i
 // kept returns the receipt of a record, and what list --json prints of it if it has a file.
 func kept(t *testing.T, name string, line []byte) (printed [][]byte) {
 	t.Helper()
-	store := queuetest.NewMemory()
-	b := queue.NewBatch(store, false, 10, time.Now)
+	memory := queuetest.NewMemory()
+	b := queue.NewBatch(memory, false, 10, time.Now)
 	err := b.Put(parse(t, line))
 	if err == nil {
 		err = b.Commit(func(receipt []byte) error {
@@ -109,7 +110,7 @@ func kept(t *testing.T, name string, line []byte) (printed [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = store.View(func(v queue.View) error {
+	err = memory.View(func(v store.View) error {
 		st, err := v.Where(id)
 		if err != nil || st == "" {
 			return err

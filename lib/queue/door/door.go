@@ -11,13 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/runner"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -29,11 +29,11 @@ import (
 
 // Store is an open queue, as commands use it.
 type Store interface {
-	queue.Store
+	store.Store
 	// History is that of health.Queue, for what may read for long.
 	History(fn func(audit.Line) (more bool), events ...task.Event) error
-	Verify(head string) (*queue.Report, error)
-	VerifyChain() (*queue.Report, error)
+	Verify(head string) (*store.Report, error)
+	VerifyChain() (*store.Report, error)
 
 	TakesUnsafe() bool             // it was made with init --unsafe
 	OnCommit(fn func(*audit.Line)) // fn is told what this command changed, once it is durable

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -32,21 +32,21 @@ var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.
 var states = map[byte]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
 
 // Append appends the line of an entry. That of a task which is not open has nothing but its id.
-func Append(dst []byte, e *queue.Entry) []byte {
+func Append(dst []byte, e *store.Entry) []byte {
 	state, ok := letters[e.State]
 	if !ok {
 		return fmt.Appendf(dst, "%c %-*s\n", Closed, Width-3, e.ID)
 	}
 	mark, at := later(e)
 	return fmt.Appendf(dst, "%c %s %-32.32s %-16.16s %c %c %-16.16s %010d%c%010d\n",
-		state, e.ID, e.Digest, queue.Short(e.Action), KindLetter(e.Kind), ClassLetter(e.External, e.Message),
+		state, e.ID, e.Digest, store.Short(e.Action), KindLetter(e.Kind), ClassLetter(e.External, e.Message),
 		e.Sender, Seconds(e.Since), mark, Seconds(at))
 }
 
 // Torn reports whether a line is closed and has more than its id: it was not written to its end,
 // or not by pulse.
 func Torn(line []byte) bool {
-	return line[0] == Closed && !bytes.Equal(line, Append(nil, &queue.Entry{ID: string(line[2:34])}))
+	return line[0] == Closed && !bytes.Equal(line, Append(nil, &store.Entry{ID: string(line[2:34])}))
 }
 
 // Alike returns what the lines of tasks have in common that are alike in sender, class, kind and
@@ -69,7 +69,7 @@ func KindLetter(k task.Kind) byte {
 
 // later returns the time until which a task is deferred, and what stands before it: + if a
 // person put it off, and ! before the time at which one was told once more that it waits.
-func later(e *queue.Entry) (mark byte, at time.Time) {
+func later(e *store.Entry) (mark byte, at time.Time) {
 	at = e.NotBefore.Add(time.Second - 1) // rounded up: it does not start a fraction of a second early
 	switch {
 	case !e.Told.IsZero():
@@ -101,7 +101,7 @@ const Latest = 9_999_999_999
 func Seconds(t time.Time) int64 { return min(max(t.Unix(), 0), Latest) }
 
 // Parse reads a line. A closed one, or one that a power cut tore, is not ok.
-func Parse(b []byte) (e queue.Entry, ok bool) {
+func Parse(b []byte) (e store.Entry, ok bool) {
 	if len(b) != Width || b[Width-1] != '\n' || states[b[0]] == "" {
 		return e, false
 	}
@@ -113,14 +113,14 @@ func Parse(b []byte) (e queue.Entry, ok bool) {
 		return e, false // columns are written in characters, and counted here in bytes
 	}
 	e.Digest = strings.TrimRight(line[35:67], " ")
-	e.Action = queue.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
+	e.Action = store.Long(terms.Action(strings.TrimRight(line[68:84], " ")))
 	e.Kind = task.Ask
 	if b[85] == 'e' {
 		e.Kind = task.Effect
 	}
 	e.External, e.Message = b[87] == 'x' || b[87] == 'X', b[87] == 'x' || b[87] == 'm'
 	e.PutOff = b[116] == '+'
-	e.Sender, e.Since = queue.Key(strings.TrimRight(line[89:105], " ")), time.Unix(int64(since), 0).UTC()
+	e.Sender, e.Since = store.Key(strings.TrimRight(line[89:105], " ")), time.Unix(int64(since), 0).UTC()
 	if at := time.Unix(int64(later), 0).UTC(); b[116] == '!' {
 		e.Told = at
 	} else if later != 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -15,9 +15,9 @@ import (
 var epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 func FuzzEntry(f *testing.F) {
-	e := queue.Entry{
+	e := store.Entry{
 		ID: "0123456789abcdef0123456789abcdef", State: task.Running, Digest: "fedcba9876543210fedcba9876543210",
-		Action: terms.CodeOrComputer, Kind: task.Effect, Sender: queue.KeyOf("me@example.com"), Since: epoch, NotBefore: epoch.Add(time.Hour),
+		Action: terms.CodeOrComputer, Kind: task.Effect, Sender: store.KeyOf("me@example.com"), Since: epoch, NotBefore: epoch.Add(time.Hour),
 	}
 	f.Add(entry.Append(nil, &e))
 	e.Kind, e.External, e.Message, e.NotBefore, e.State = task.Ask, true, true, time.Time{}, task.Scheduled
@@ -48,7 +48,7 @@ func TestEntryFits(t *testing.T) {
 		Digest: "sha256:" + long, Action: terms.Action(long), Sender: long, Source: long,
 		Change: task.Change{NotBefore: time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)},
 	}
-	e := queue.EntryOf(&l)
+	e := store.EntryOf(&l)
 	if line := entry.Append(nil, &e); len(line) != entry.Width || line[entry.Width-1] != '\n' {
 		t.Errorf("%d bytes: %q", len(line), line)
 	}
@@ -62,7 +62,7 @@ func TestActionOfAnyLength(t *testing.T) {
 	}, terms.Actions...)
 	for _, word := range words {
 		l := audit.Line{Time: epoch, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled, Action: word, Sender: "me@example.com"}
-		e := queue.EntryOf(&l)
+		e := store.EntryOf(&l)
 		line := entry.Append(nil, &e)
 		read, ok := entry.Parse(line)
 		if !ok || len(line) != entry.Width || read.Sender != e.Sender || word.Valid() && read.Action != word {

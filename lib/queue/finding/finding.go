@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 )
 
@@ -62,7 +63,7 @@ func Open(tx *queue.Tx, f *audit.Finding, now time.Time) (told bool, err error) 
 }
 
 // Quiet reports whether Open would neither tell nor note a finding, for a command that could not.
-func Quiet(v queue.View, code, about string, now time.Time) (bool, error) {
+func Quiet(v store.View, code, about string, now time.Time) (bool, error) {
 	was, known, err := queue.FindingOf(v, code, about)
 	return known && !Untold(&was, remind, now), err
 }
@@ -109,7 +110,7 @@ func Over(f *audit.Finding, now time.Time) (told bool) {
 }
 
 // lastTold returns when a person was told that this ended, if that was lately.
-func lastTold(v queue.View, code, about string, now time.Time) (last time.Time, err error) {
+func lastTold(v store.View, code, about string, now time.Time) (last time.Time, err error) {
 	n := 0
 	err = v.Back(func(l audit.Line) bool {
 		n++

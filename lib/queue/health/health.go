@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/fault"
@@ -34,11 +35,11 @@ type Facts struct {
 
 	// Unread reports whether a scheduled task waits for a reader. It is nil where no policy
 	// requires one.
-	Unread func(v queue.View, e *queue.Entry) (bool, error)
+	Unread func(v store.View, e *store.Entry) (bool, error)
 
 	// Limits says which limits of the policy keep tasks waiting, or did so within MaxWaiting. It is
 	// nil where no policy is known.
-	Limits func(v queue.View) (*queue.Limiter, error)
+	Limits func(v store.View) (*queue.Limiter, error)
 
 	Approver func(uid uint32) bool // whether an account may write the queue as an approver; nil: none may
 	Both     []string              // accounts of the worker group that may do so too
@@ -73,7 +74,7 @@ const (
 // Queue is the queue that is looked at. Its log may be long, and its lines never change.
 // So History is read outside of a View, and keeps no other command waiting.
 type Queue interface {
-	View(fn func(queue.View) error) error
+	View(fn func(store.View) error) error
 	// History reads the log newest line first. If events are named, fn may be told no more than the time
 	// and the event of lines of others.
 	History(fn func(audit.Line) (more bool), events ...task.Event) error
@@ -82,7 +83,7 @@ type Queue interface {
 // Look examines a queue.
 func Look(q Queue, f *Facts) ([]Finding, error) {
 	var err error
-	if f.clock, err = queue.Read(q, func(v queue.View) (clock.Clock, error) { return queue.ClockOf(v, f.Now) }); err != nil {
+	if f.clock, err = store.Read(q, func(v store.View) (clock.Clock, error) { return queue.ClockOf(v, f.Now) }); err != nil {
 		return nil, err
 	}
 	p, history, err := f.history(q)
@@ -90,8 +91,8 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 		return nil, err
 	}
 	var list []Finding
-	var later []queue.Entry
-	err = q.View(func(v queue.View) (err error) {
+	var later []store.Entry
+	err = q.View(func(v store.View) (err error) {
 		list, err = f.stopped(v)
 		if err != nil {
 			return err
@@ -134,7 +135,7 @@ func Look(q Queue, f *Facts) ([]Finding, error) {
 func (f *Facts) since(t time.Time) time.Duration { return f.Now.Sub(f.clock.Of(t)) }
 
 // stopped returns the findings because of which nothing starts.
-func (f *Facts) stopped(v queue.View) (list []Finding, err error) {
+func (f *Facts) stopped(v store.View) (list []Finding, err error) {
 	if text, err := queue.Held(v); err != nil {
 		return nil, err
 	} else if text != "" {

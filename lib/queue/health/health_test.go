@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -19,8 +20,8 @@ var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 // world is a queue that holds what a test puts into it.
 type world struct {
-	queue.View
-	open  []queue.Entry
+	store.View
+	open  []store.Entry
 	gone  []string // open tasks that have no file
 	ended map[task.State][]string
 	log   []audit.Line // newest first
@@ -32,9 +33,9 @@ type world struct {
 	fault error
 }
 
-func (w *world) Get(s queue.Shelf, key string) (item queue.Item, err error) {
-	if s != queue.Hold || w.held == nil {
-		return item, queue.ErrUnknown
+func (w *world) Get(s store.Shelf, key string) (item store.Item, err error) {
+	if s != store.Hold || w.held == nil {
+		return item, store.ErrUnknown
 	}
 	item.Bytes = w.held.Append(nil)
 	return item, nil
@@ -42,11 +43,11 @@ func (w *world) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 
 func (w *world) Lost() (string, error) { return w.lost, nil }
 
-func (w *world) Has(s queue.Shelf, id string) (bool, error) {
-	return slices.ContainsFunc(w.open, func(e queue.Entry) bool { return e.ID == id && queue.On(e.State) == s }) && !slices.Contains(w.gone, id), nil
+func (w *world) Has(s store.Shelf, id string) (bool, error) {
+	return slices.ContainsFunc(w.open, func(e store.Entry) bool { return e.ID == id && store.On(e.State) == s }) && !slices.Contains(w.gone, id), nil
 }
 
-func (w *world) There(s queue.Shelf) (func(id string) bool, error) {
+func (w *world) There(s store.Shelf) (func(id string) bool, error) {
 	return func(id string) bool { there, _ := w.Has(s, id); return there }, nil
 }
 
@@ -70,15 +71,15 @@ func (w *world) Where(id string) (st task.State, _ error) {
 	return st, nil
 }
 
-func (w *world) Counts() queue.Counts {
-	c := queue.Counts{Tasks: map[task.State]int{}}
+func (w *world) Counts() store.Counts {
+	c := store.Counts{Tasks: map[task.State]int{}}
 	for st, ids := range w.ended {
 		c.Tasks[st] = len(ids)
 	}
 	return c
 }
 
-func (w *world) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
+func (w *world) Open(_ task.State, fn func(store.Entry) (bool, error)) error {
 	for _, e := range w.open {
 		if more, err := fn(e); err != nil || !more {
 			return err
@@ -87,7 +88,7 @@ func (w *world) Open(_ task.State, fn func(queue.Entry) (bool, error)) error {
 	return w.fault
 }
 
-func (w *world) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
+func (w *world) Each(s store.Shelf, fn func(string, time.Time) (bool, error)) error {
 	for _, id := range w.ended[task.State(s)] {
 		if more, err := fn(id, now.Add(-w.lies)); err != nil || !more {
 			return err
@@ -122,7 +123,7 @@ func (w *world) History(fn func(audit.Line) bool, events ...task.Event) error {
 // shop is the queue of a world.
 type shop struct{ *world }
 
-func (s shop) View(fn func(queue.View) error) error { return fn(s.world) }
+func (s shop) View(fn func(store.View) error) error { return fn(s.world) }
 
 func facts() *Facts {
 	return &Facts{
@@ -149,11 +150,11 @@ func codes(t *testing.T, w *world, f *Facts) (list []Code) {
 
 func id(n int) string { return fmt.Sprintf("%032x", n) }
 
-func entry(n int, st task.State, age time.Duration) queue.Entry {
-	return queue.Entry{ID: id(n), State: st, Kind: task.Ask, Action: terms.ReadPublic, Since: now.Add(-age)}
+func entry(n int, st task.State, age time.Duration) store.Entry {
+	return store.Entry{ID: id(n), State: st, Kind: task.Ask, Action: terms.ReadPublic, Since: now.Add(-age)}
 }
 
-func later(e queue.Entry, in time.Duration) queue.Entry {
+func later(e store.Entry, in time.Duration) store.Entry {
 	e.NotBefore = now.Add(in)
 	return e
 }
@@ -219,9 +220,9 @@ func TestLook(t *testing.T) {
 			change: func(f *Facts) { f.Made, f.MaxSilence = now.Add(-25*time.Hour), 0 }},
 		"only tasks of one's own": {
 			w: world{log: []audit.Line{line(task.Added, 3*day)}}, change: func(f *Facts) { f.Made = now.Add(-9 * day) }},
-		"proposals that are taken soon": {w: world{lies: time.Hour, ended: map[task.State][]string{task.State(queue.Outbox): {id(1)}}}},
+		"proposals that are taken soon": {w: world{lies: time.Hour, ended: map[task.State][]string{task.State(store.Outbox): {id(1)}}}},
 		"proposals that nobody takes": {
-			w: world{lies: time.Hour + time.Second, ended: map[task.State][]string{task.State(queue.Outbox): {id(1), id(2)}}}, want: []Code{codeUntaken}},
+			w: world{lies: time.Hour + time.Second, ended: map[task.State][]string{task.State(store.Outbox): {id(1), id(2)}}}, want: []Code{codeUntaken}},
 		"mail in time":      {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(23 * time.Hour)}}},
 		"mail too long ago": {w: world{log: []audit.Line{line(task.Added, time.Hour), mail(25 * time.Hour)}}, want: []Code{Silent}},
 		"only the work on old mail": {w: world{log: []audit.Line{
@@ -243,38 +244,38 @@ func TestLook(t *testing.T) {
 		"an effect was refused":   {w: world{log: []audit.Line{line(task.Refused, time.Hour), line(task.Added, 8*day)}}, change: weeks},
 
 		"put off for too long": {
-			w:    world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour, 25*time.Hour)},
+			w:    world{open: []store.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour, 25*time.Hour)},
 			want: []Code{codePutOff}},
-		"put off for less": {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour)}},
+		"put off for less": {w: world{open: []store.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 5*time.Hour)}},
 		"no limit to that": {
-			w:      world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 25*time.Hour)},
+			w:      world{open: []store.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)}, log: said(time.Hour, 25*time.Hour)},
 			change: func(f *Facts) { f.MaxPutOff = 0 }},
-		"it failed in between": {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)},
+		"it failed in between": {w: world{open: []store.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)},
 			log: slices.Concat(said(time.Hour), []audit.Line{putOff(2*time.Hour, queue.ReasonExit)}, said(25*time.Hour))}},
-		"it failed last": {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)},
+		"it failed last": {w: world{open: []store.Entry{later(entry(1, task.Scheduled, time.Hour), time.Hour)},
 			log: slices.Concat([]audit.Line{putOff(time.Hour, queue.ReasonExit)}, said(25*time.Hour))}},
-		"another one was put off": {w: world{open: []queue.Entry{later(entry(2, task.Scheduled, time.Hour), time.Hour)}, log: said(25 * time.Hour)}},
+		"another one was put off": {w: world{open: []store.Entry{later(entry(2, task.Scheduled, time.Hour), time.Hour)}, log: said(25 * time.Hour)}},
 		"its file is gone": {
-			w: world{open: []queue.Entry{entry(1, task.Awaiting, 9*time.Hour), entry(2, task.Awaiting, time.Hour)}, gone: []string{id(1)}}, want: []Code{codeMissing}},
+			w: world{open: []store.Entry{entry(1, task.Awaiting, 9*time.Hour), entry(2, task.Awaiting, time.Hour)}, gone: []string{id(1)}}, want: []Code{codeMissing}},
 		"no sandbox": {change: func(f *Facts) { f.Lacks = "this kernel has no Landlock" }, want: []Code{codeNoSandbox}},
 
 		"a person is waited for": {
-			w: world{open: []queue.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{Waiting}},
+			w: world{open: []store.Entry{entry(1, task.Awaiting, time.Hour), entry(2, task.Awaiting, 3*time.Hour)}}, want: []Code{Waiting}},
 		"nothing is started": {
-			w:    world{open: []queue.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
+			w:    world{open: []store.Entry{entry(1, task.Scheduled, time.Hour), entry(2, task.Scheduled, 3*time.Hour), entry(3, task.Scheduled, 4*time.Hour)}},
 			want: []Code{codeOverdue}},
-		"it waits for its time": {w: world{open: []queue.Entry{
+		"it waits for its time": {w: world{open: []store.Entry{
 			later(entry(1, task.Scheduled, 3*time.Hour), time.Hour), later(entry(2, task.Scheduled, 3*time.Hour), -time.Hour)}}},
 		"no reader is started": {
-			w: world{open: []queue.Entry{entry(1, task.Scheduled, 30*time.Minute), entry(2, task.Scheduled, 61*time.Minute), entry(3, task.Scheduled, 3*time.Hour)}},
+			w: world{open: []store.Entry{entry(1, task.Scheduled, 30*time.Minute), entry(2, task.Scheduled, 61*time.Minute), entry(3, task.Scheduled, 3*time.Hour)}},
 			change: func(f *Facts) {
-				f.Unread = func(_ queue.View, e *queue.Entry) (bool, error) { return e.ID != id(3), nil }
+				f.Unread = func(_ store.View, e *store.Entry) (bool, error) { return e.ID != id(3), nil }
 			},
 			want: []Code{codeUnread, codeOverdue}},
-		"its time is over":  {w: world{open: []queue.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{codeOverdue}},
-		"no runner has it":  {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
-		"a run will see it": {w: world{open: []queue.Entry{entry(1, task.Running, 9*time.Minute)}}},
-		"it runs": {w: world{open: []queue.Entry{entry(1, task.Running, time.Hour)}},
+		"its time is over":  {w: world{open: []store.Entry{later(entry(1, task.Scheduled, 9*time.Hour), -3*time.Hour)}}, want: []Code{codeOverdue}},
+		"no runner has it":  {w: world{open: []store.Entry{entry(1, task.Running, time.Hour)}}, want: []Code{codeAbandoned}},
+		"a run will see it": {w: world{open: []store.Entry{entry(1, task.Running, 9*time.Minute)}}},
+		"it runs": {w: world{open: []store.Entry{entry(1, task.Running, time.Hour)}},
 			change: func(f *Facts) { f.Dead = func(string) bool { return false } }},
 		"failed":                             {w: world{ended: map[task.State][]string{task.Failed: {id(1)}, task.Rejected: {id(2)}}}, want: []Code{codeFailed}},
 		"corrupt":                            {w: world{ended: map[task.State][]string{task.Corrupt: {id(1)}}}, want: []Code{codeCorrupt}},
@@ -346,7 +347,7 @@ func TestManyAreCounted(t *testing.T) {
 func TestEffectsAreStartedByTheirAction(t *testing.T) {
 	e, other := entry(1, task.Scheduled, 3*time.Hour), entry(2, task.Scheduled, 3*time.Hour)
 	e.Kind, e.Action, other.Kind, other.Action = task.Effect, terms.ExternalSend, task.Effect, terms.Destructive
-	found, err := Look(shop{&world{open: []queue.Entry{e, other}}}, facts())
+	found, err := Look(shop{&world{open: []store.Entry{e, other}}}, facts())
 	if err != nil || len(found) != 2 || found[0].Do != "pulse-queue run --effect external_send -- CMD" || found[1].Do != "pulse-queue run --effect destructive -- CMD" {
 		t.Errorf("%+v, %v", found, err)
 	}

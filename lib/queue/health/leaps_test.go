@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -17,7 +18,7 @@ import (
 type chronicle struct{ *queuetest.Memory }
 
 func (c chronicle) History(fn func(audit.Line) bool, _ ...task.Event) error {
-	return c.View(func(v queue.View) error { return v.Back(fn) })
+	return c.View(func(v store.View) error { return v.Back(fn) })
 }
 
 // TestLeaps: a clock that went on for days in which nothing was done is told where silence has a line

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -30,7 +31,7 @@ type limited struct {
 // idle returns for how long nobody has started a task that could have been started: since it was
 // due, the queue was released and no limit kept it waiting. It notes the limit that still does, or
 // did when a run looked last.
-func (b *brakes) idle(v queue.View, e *queue.Entry) (time.Duration, error) {
+func (b *brakes) idle(v store.View, e *store.Entry) (time.Duration, error) {
 	age := b.late(e)
 	if e.State != task.Scheduled || age <= 0 || b.stopped {
 		return 0, nil
@@ -59,7 +60,7 @@ func (b *brakes) idle(v queue.View, e *queue.Entry) (time.Duration, error) {
 	return 0, nil
 }
 
-func (b *brakes) add(e *queue.Entry, limit string, until time.Time) {
+func (b *brakes) add(e *store.Entry, limit string, until time.Time) {
 	i := slices.IndexFunc(b.limits, func(l *limited) bool { return l.kind == e.Kind && l.limit == limit })
 	if i < 0 {
 		i, b.limits = len(b.limits), append(b.limits, &limited{kind: e.Kind, limit: limit, until: until})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
@@ -18,7 +19,7 @@ func limits(day, sender int) func(*Facts) {
 	return func(f *Facts) {
 		p := policy.Default()
 		p.Limits.MaxPerDay, p.Limits.PerSenderPerHour = day, sender
-		f.Limits = func(v queue.View) (*queue.Limiter, error) { return queue.LimiterOf(v, p, f.MaxWaiting, f.Now) }
+		f.Limits = func(v store.View) (*queue.Limiter, error) { return queue.LimiterOf(v, p, f.MaxWaiting, f.Now) }
 	}
 }
 
@@ -33,10 +34,10 @@ func starts(n int, sender string, age time.Duration) (log []audit.Line) {
 }
 
 // external returns an ask of an external sender that has been due for so long.
-func external(n int, sender string, age time.Duration) queue.Entry {
+func external(n int, sender string, age time.Duration) store.Entry {
 	l := starts(1, sender, age)[0]
 	l.Task, l.To, l.Change.Since = id(n), task.Scheduled, l.Time
-	return queue.EntryOf(&l)
+	return store.EntryOf(&l)
 }
 
 // TestLimited: a limit that keeps tasks for more than an hour is named with the time at which it
@@ -51,22 +52,22 @@ func TestLimited(t *testing.T) {
 		change func(*Facts)
 		want   []string
 	}{
-		"no policy": {w: world{open: []queue.Entry{old}, log: starts(2, "a@example.com", time.Hour)}, want: []string{"overdue: "}},
-		"half of a day": {w: world{open: []queue.Entry{fresh, old}, log: starts(2, "b@example.com", time.Hour)}, change: limits(4, 9),
+		"no policy": {w: world{open: []store.Entry{old}, log: starts(2, "a@example.com", time.Hour)}, want: []string{"overdue: "}},
+		"half of a day": {w: world{open: []store.Entry{fresh, old}, log: starts(2, "b@example.com", time.Hour)}, change: limits(4, 9),
 			want: []string{"limited: 2 asks are due and wait for " + half + ", which lets go of the first at 2026-11-22T06:00:00Z; "}},
-		"all of a day": {w: world{open: []queue.Entry{own}, log: starts(2, "b@example.com", 2*time.Hour)}, change: limits(2, 9),
+		"all of a day": {w: world{open: []store.Entry{own}, log: starts(2, "b@example.com", 2*time.Hour)}, change: limits(2, 9),
 			want: []string{"limited: task " + own.ID + " (ask) is due and waits for limits.max_per_day, which lets go at 2026-11-22T05:00:00Z; "}},
-		"others are free": {w: world{open: []queue.Entry{own, old}, log: starts(2, "b@example.com", time.Hour)}, change: limits(4, 9),
+		"others are free": {w: world{open: []store.Entry{own, old}, log: starts(2, "b@example.com", time.Hour)}, change: limits(4, 9),
 			want: []string{"limited: task " + old.ID, "overdue: task " + own.ID}},
-		"an hour's share, for less than four": {w: world{open: []queue.Entry{fresh, soon}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2)},
-		"an hour's share, for hours": {w: world{open: []queue.Entry{old}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2),
+		"an hour's share, for less than four": {w: world{open: []store.Entry{fresh, soon}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2)},
+		"an hour's share, for hours": {w: world{open: []store.Entry{old}, log: starts(2, "a@example.com", 10*time.Minute)}, change: limits(40, 2),
 			want: []string{"limited: task " + old.ID + " (ask) is due and waits for limits.per_sender_per_hour, which lets go at 2026-11-21T07:50:00Z; "}},
-		"of another sender": {w: world{open: []queue.Entry{old}, log: starts(2, "b@example.com", 10*time.Minute)}, change: limits(40, 2),
+		"of another sender": {w: world{open: []store.Entry{old}, log: starts(2, "b@example.com", 10*time.Minute)}, change: limits(40, 2),
 			want: []string{"overdue: "}},
-		"it let go just now": {w: world{open: []queue.Entry{old}, log: starts(2, "b@example.com", 25*time.Hour)}, change: limits(4, 9)},
-		"it let go, and nobody starts": {w: world{open: []queue.Entry{old}, log: starts(2, "b@example.com", 27*time.Hour)}, change: limits(4, 9),
+		"it let go just now": {w: world{open: []store.Entry{old}, log: starts(2, "b@example.com", 25*time.Hour)}, change: limits(4, 9)},
+		"it let go, and nobody starts": {w: world{open: []store.Entry{old}, log: starts(2, "b@example.com", 27*time.Hour)}, change: limits(4, 9),
 			want: []string{"overdue: "}},
-		"on hold": {w: world{open: []queue.Entry{old, own}, log: starts(2, "b@example.com", time.Hour), held: &audit.Line{Time: now}}, change: limits(4, 9),
+		"on hold": {w: world{open: []store.Entry{old, own}, log: starts(2, "b@example.com", time.Hour), held: &audit.Line{Time: now}}, change: limits(4, 9),
 			want: []string{"held: "}},
 	} {
 		f := facts()
@@ -92,7 +93,7 @@ func TestLimited(t *testing.T) {
 // TestNothingIsOverdueOnHold: the hold is named, and not that nobody starts or reads what is due,
 // until those who start had time after the release.
 func TestNothingIsOverdueOnHold(t *testing.T) {
-	unread := func(_ queue.View, e *queue.Entry) (bool, error) { return e.ID == id(1), nil }
+	unread := func(_ store.View, e *store.Entry) (bool, error) { return e.ID == id(1), nil }
 	released := func(age time.Duration) []audit.Line {
 		return []audit.Line{{Time: now.Add(-age), Event: audit.Released}}
 	}
@@ -108,7 +109,7 @@ func TestNothingIsOverdueOnHold(t *testing.T) {
 		"long ago":         {world{log: released(3 * time.Hour)}, []Code{codeUnread, codeOverdue}},
 	} {
 		f := facts()
-		f.Unread, c.w.open = unread, []queue.Entry{entry(1, task.Scheduled, 9*time.Hour), entry(2, task.Scheduled, 9*time.Hour)}
+		f.Unread, c.w.open = unread, []store.Entry{entry(1, task.Scheduled, 9*time.Hour), entry(2, task.Scheduled, 9*time.Hour)}
 		if got := codes(t, &c.w, f); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", what, got, c.want)
 		}
@@ -129,7 +130,7 @@ func TestLimitedEffects(t *testing.T) {
 			due.Action = terms.Destructive
 		}
 		r := remembering{now: now}
-		for i, open := range [][]queue.Entry{nil, {due}} {
+		for i, open := range [][]store.Entry{nil, {due}} {
 			f := facts()
 			limits(2, 9)(f)
 			found, err := Look(shop{&world{log: failing, open: open}}, f)

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/finding"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
@@ -45,13 +46,13 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 	recent := map[string]bool{} // codes of which a person heard lately
 	for i := range was {
 		w := &was[i]
-		known[queue.FindingKey(w.Code, w.About)] = w
+		known[store.FindingKey(w.Code, w.About)] = w
 		recent[w.Code] = recent[w.Code] || !finding.Untold(w, batch, now)
 	}
 	var lasts []News
 	due, urgent := false, false
 	for _, f := range distinct(found) {
-		key := queue.FindingKey(string(f.Code), f.About)
+		key := store.FindingKey(string(f.Code), f.About)
 		if w := known[key]; w != nil {
 			since := w.Since
 			if slices.Contains(foreseen, f.Code) && finding.Untold(w, remind+batch, now) {
@@ -70,7 +71,7 @@ func Memory(was []audit.Finding, found []Finding, now time.Time) (news []News) {
 	}
 	for i := range was {
 		w := &was[i]
-		if known[queue.FindingKey(w.Code, w.About)] == nil {
+		if known[store.FindingKey(w.Code, w.About)] == nil {
 			continue
 		}
 		f := Finding{Code: Code(w.Code), About: w.About, Text: w.Text}
@@ -89,7 +90,7 @@ func distinct(found []Finding) []Finding {
 	for i := range list {
 		f := &list[i]
 		f.About = cmp.Or(f.About, f.Task)
-		key := queue.FindingKey(string(f.Code), f.About)
+		key := store.FindingKey(string(f.Code), f.About)
 		if taken[key]++; taken[key] > 1 {
 			f.About = fmt.Sprintf("%s#%d", f.About, taken[key])
 		}
@@ -130,7 +131,7 @@ func Stages() (list []string) {
 }
 
 // remembered returns the findings that stages noted, which nothing but they can find again.
-func remembered(v queue.View) (list []Finding, err error) {
+func remembered(v store.View) (list []Finding, err error) {
 	all, err := queue.FindingsOf(v)
 	for i := range all {
 		w := &all[i]

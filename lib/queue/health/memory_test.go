@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 )
 
@@ -21,10 +21,10 @@ func (r *remembering) hear(found ...Finding) string {
 	var said []string
 	for _, n := range Memory(r.was, found, r.now) {
 		said = append(said, fmt.Sprintf("%s %s/%s", n.What, n.Code, n.About))
-		key := queue.FindingKey(string(n.Code), n.About)
+		key := store.FindingKey(string(n.Code), n.About)
 		var rest []audit.Finding
 		for _, w := range r.was {
-			if queue.FindingKey(w.Code, w.About) != key {
+			if store.FindingKey(w.Code, w.About) != key {
 				rest = append(rest, w)
 			}
 		}

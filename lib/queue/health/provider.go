@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/terms"
 )
@@ -92,7 +93,7 @@ func sideFor(effect terms.Action, reads bool) side {
 
 // Known reports whether a person knows that starts fail like the one whose end is the line: a run
 // has told of one today, or health of all of them. The line is in the log.
-func Known(v queue.View, line *audit.Line) (bool, error) {
+func Known(v store.View, line *audit.Line) (bool, error) {
 	_, known, err := queue.FindingOf(v, string(codeProvider), about(sideOf(line), line.End.Exit))
 	if err != nil {
 		return false, err

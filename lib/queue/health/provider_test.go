@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -66,7 +67,7 @@ func TestProvider(t *testing.T) {
 	for what, c := range map[string]struct {
 		tries  []try
 		change func(start, end *audit.Line)
-		open   []queue.Entry
+		open   []store.Entry
 		want   string
 	}{
 		"away for an hour": {tries: away, want: "provider: no start of asks has ended well since 2026-11-21T05:49:00Z: all 4 (2 tasks) " +
@@ -88,9 +89,9 @@ func TestProvider(t *testing.T) {
 		"readers":          {tries: away, change: reads, want: "provider: no start of readers has ended well"},
 		"a reader's is ok": {tries: append([]try{{3, 4 * m, 0, ""}}, away...), change: reads},
 		"senders":          {tries: key, change: sends, want: "provider: no start of external_send has ended well"},
-		"due, and started in vain": {tries: away, open: []queue.Entry{entry(1, task.Scheduled, 3*h), entry(2, task.Scheduled, 3*h)},
+		"due, and started in vain": {tries: away, open: []store.Entry{entry(1, task.Scheduled, 3*h), entry(2, task.Scheduled, 3*h)},
 			want: "provider: no start of asks has ended well"},
-		"due, and started no more": {tries: []try{{1, 3 * h, 75, ""}, {2, 4 * h, 75, ""}, {1, 5 * h, 75, ""}}, open: []queue.Entry{entry(1, task.Scheduled, 3*h)},
+		"due, and started no more": {tries: []try{{1, 3 * h, 75, ""}, {2, 4 * h, 75, ""}, {1, 5 * h, 75, ""}}, open: []store.Entry{entry(1, task.Scheduled, 3*h)},
 			want: "provider: no start of asks has ended well since 2026-11-21T01:59:00Z: all 3 (2 tasks) ended with 75, which asks for another start later, the last one at 2026-11-21T04:00:00Z; pulse-queue show " +
 				id(1) + "\noverdue: task " + id(1)},
 	} {
@@ -114,14 +115,14 @@ func TestProvider(t *testing.T) {
 func TestProviderAndReaders(t *testing.T) {
 	all := []try{{1, 5 * time.Minute, 75, ""}, {2, 30 * time.Minute, 75, ""}, {1, 70 * time.Minute, 75, ""}}
 	for of, want := range map[side]string{asks: "[provider unread]", readers: "[provider]"} {
-		w := world{open: []queue.Entry{entry(1, task.Scheduled, 3*time.Hour)}}
+		w := world{open: []store.Entry{entry(1, task.Scheduled, 3*time.Hour)}}
 		w.log = tries(all, func(s, _ *audit.Line) {
 			if of == readers {
 				s.Change.Reason = queue.ReasonReading
 			}
 		})
 		f := facts()
-		f.Unread = func(queue.View, *queue.Entry) (bool, error) { return true, nil }
+		f.Unread = func(store.View, *store.Entry) (bool, error) { return true, nil }
 		if got := fmt.Sprint(codes(t, &w, f)); got != want {
 			t.Errorf("%s: %s, want %s", of, got, want)
 		}

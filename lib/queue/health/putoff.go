@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
@@ -12,13 +13,13 @@ import (
 
 // mayBePutOff reports whether a scheduled task waits for a time that its worker may have
 // asked for, and not a person.
-func mayBePutOff(e *queue.Entry) bool {
+func mayBePutOff(e *store.Entry) bool {
 	return e.State == task.Scheduled && !e.NotBefore.IsZero() && !e.PutOff
 }
 
 // putOff looks in the log for tasks whose workers have asked to be run later, each time
 // they were started, for too long.
-func (f *Facts) putOff(q Queue, list []queue.Entry) ([]Finding, error) {
+func (f *Facts) putOff(q Queue, list []store.Entry) ([]Finding, error) {
 	if f.MaxPutOff == 0 || len(list) == 0 {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -163,7 +164,7 @@ func gist(said string) string {
 // repeats reports whether today (UTC), or within two days if a person knows of the streak, an attempt
 // ended like the one whose end is the line: of the same task, or of the same side and none ended well
 // since. The line is in the log.
-func repeats(v queue.View, line *audit.Line, known bool) (repeats bool, err error) {
+func repeats(v store.View, line *audit.Line, known bool) (repeats bool, err error) {
 	n, own, well := 0, false, false
 	good := []string{queue.ReasonDone, queue.ReasonPaused, queue.ReasonNoMore}
 	if sideOf(line) == readers {

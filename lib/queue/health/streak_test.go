@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -40,7 +41,7 @@ func TestGist(t *testing.T) {
 
 // logged is the end of a log.
 type logged struct {
-	queue.View
+	store.View
 	log []audit.Line // oldest first
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -45,17 +46,17 @@ type late struct {
 }
 
 // open looks at the tasks that wait or run. later holds those that may have been put off.
-func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err error) {
+func (f *brakes) open(v store.View) (list []Finding, later []store.Entry, err error) {
 	w := walk{
 		brakes: f, v: v, there: map[task.State]func(string) bool{},
 		reads: map[bool]bool{}, due: map[terms.Action]*late{},
 	}
 	for _, st := range []task.State{task.Scheduled, task.Awaiting, task.Running} {
-		if w.there[st], err = v.There(queue.On(st)); err != nil {
+		if w.there[st], err = v.There(store.On(st)); err != nil {
 			return nil, nil, err
 		}
 	}
-	err = v.Open("", func(e queue.Entry) (bool, error) { return true, w.task(&e) })
+	err = v.Open("", func(e store.Entry) (bool, error) { return true, w.task(&e) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,10 +66,10 @@ func (f *brakes) open(v queue.View) (list []Finding, later []queue.Entry, err er
 // walk is a look at each open task.
 type walk struct {
 	*brakes
-	v     queue.View
+	v     store.View
 	there map[task.State]func(id string) bool
 
-	later                                []queue.Entry // that may have been put off
+	later                                []store.Entry // that may have been put off
 	waiting, abandoned, missing, ungated some
 	unread                               late
 	due                                  map[terms.Action]*late
@@ -79,7 +80,7 @@ type walk struct {
 }
 
 // task looks at a task.
-func (w *walk) task(e *queue.Entry) error {
+func (w *walk) task(e *store.Entry) error {
 	gone, err := isGone(w.v, e, w.there[e.State])
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (w *walk) task(e *queue.Entry) error {
 }
 
 // awaits looks at a task that waits for a person.
-func (w *walk) awaits(e *queue.Entry, age time.Duration) error {
+func (w *walk) awaits(e *store.Entry, age time.Duration) error {
 	if e.Kind == task.Ask && w.looked < maxLooked {
 		w.looked++
 		if found, err := isUngated(w.v, e); err != nil {
@@ -129,7 +130,7 @@ func (w *walk) awaits(e *queue.Entry, age time.Duration) error {
 }
 
 // starts looks at a task that waits for its start.
-func (w *walk) starts(e *queue.Entry) error {
+func (w *walk) starts(e *store.Entry) error {
 	idle, err := w.idle(w.v, e)
 	if err != nil {
 		return err
@@ -179,10 +180,10 @@ func (w *walk) found() []Finding {
 const maxLooked = 2000
 
 // isUngated finds an ask whose client did not ask about what it did.
-func isUngated(v queue.View, e *queue.Entry) (*Finding, error) {
+func isUngated(v store.View, e *store.Entry) (*Finding, error) {
 	s, err := queue.LoadUnlabelled(v, e.State, e.ID)
 	switch {
-	case errors.Is(err, queue.ErrUnknown) || errors.Is(err, queue.ErrCorrupt):
+	case errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt):
 		return nil, nil // verify says so
 	case err != nil || s.Task.Reason != queue.ReasonUngated:
 		return nil, err
@@ -195,7 +196,7 @@ func isUngated(v queue.View, e *queue.Entry) (*Finding, error) {
 
 // isGone reports whether an open task has no file in any state. Almost all lie where they
 // should. Only for the others does it search the other states.
-func isGone(v queue.View, e *queue.Entry, lies func(id string) bool) (bool, error) {
+func isGone(v store.View, e *store.Entry, lies func(id string) bool) (bool, error) {
 	if lies(e.ID) {
 		return false, nil
 	}
@@ -204,7 +205,7 @@ func isGone(v queue.View, e *queue.Entry, lies func(id string) bool) (bool, erro
 }
 
 // late returns for how long a scheduled task could have been started.
-func (f *Facts) late(e *queue.Entry) time.Duration {
+func (f *Facts) late(e *store.Entry) time.Duration {
 	switch {
 	case e.NotBefore.After(e.Since) && e.PutOff:
 		return f.Now.Sub(e.NotBefore)
@@ -215,7 +216,7 @@ func (f *Facts) late(e *queue.Entry) time.Duration {
 }
 
 // key returns the action with which run starts a task; empty for an ask.
-func key(e *queue.Entry) terms.Action {
+func key(e *store.Entry) terms.Action {
 	if e.Kind == task.Effect {
 		return e.Action
 	}
@@ -230,7 +231,7 @@ func runs(effect terms.Action) string {
 	return fmt.Sprintf("pulse-queue run --effect %s -- CMD", effect)
 }
 
-func (l *late) add(e *queue.Entry, since time.Duration) {
+func (l *late) add(e *store.Entry, since time.Duration) {
 	if l.n++; since > l.since {
 		l.oldest, l.since = e.ID, since
 	}
@@ -259,7 +260,7 @@ func (l *late) unread() Finding {
 
 // untaken finds that what workers proposed is not taken: no outbox line runs, or something
 // between it and add drops records.
-func (f *Facts) untaken(v queue.View) ([]Finding, error) {
+func (f *Facts) untaken(v store.View) ([]Finding, error) {
 	u, err := queue.UntakenOf(v)
 	if age := f.since(u.Since); u.All == 0 || err != nil || age <= maxUntaken {
 		return nil, err
@@ -275,7 +276,7 @@ func (f *Facts) untaken(v queue.View) ([]Finding, error) {
 // poison finds the tasks in a state, failed or corrupt, that a person should look at.
 // Asks that failed as all starts do are told with that. Nobody asks for an effect again: one that a
 // person agreed to and that did not happen is told by itself.
-func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
+func (p *past) poison(v store.View, st task.State) ([]Finding, error) {
 	code, text := codeFailed, "task %s has failed for good"
 	if st == task.Corrupt {
 		code, text = codeCorrupt, "task %s can't be read"
@@ -285,7 +286,7 @@ func (p *past) poison(v queue.View, st task.State) ([]Finding, error) {
 		return nil, nil
 	}
 	var s some
-	err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+	err := v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 		with := slices.ContainsFunc(p.streaks, func(s streak) bool { return (s.side == asks || s.side == readers) && s.Tasks[id] })
 		s.add(Finding{Code: code, Task: id, Text: fmt.Sprintf(text, id), Do: "pulse-queue show " + id, with: with})
 		return s.all < named, nil

@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -28,7 +29,7 @@ func There(name string) error {
 
 // Position returns how far a source was read into a queue, and whether the queue has a finding
 // about it.
-func Position(ctx context.Context, name, source string) (p queue.Position, known, wrong bool, err error) {
+func Position(ctx context.Context, name, source string) (p store.Position, known, wrong bool, err error) {
 	if !cmdline.Served(name) {
 		return spool.ReadPosition(name, source, Codes...)
 	}
@@ -89,5 +90,5 @@ func Sessions(ctx context.Context, name string) (list []approval.Session, err er
 	}
 	defer s.Close()
 	s.Interrupt(ctx.Done())
-	return queue.Read(s, queue.SessionsOf)
+	return store.Read(s, queue.SessionsOf)
 }

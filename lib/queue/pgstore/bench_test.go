@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -27,7 +28,7 @@ func sized(from, n int) (list []string) {
 }
 
 // add adds records in one commit. Their sender has no quota.
-func add(s queue.Store, lines []string) error {
+func add(s store.Store, lines []string) error {
 	b := queue.NewBatch(s, false, 1<<30, func() time.Time { return today })
 	for _, l := range lines {
 		rec, err := record.Parse([]byte(l), queue.Members...)
@@ -52,7 +53,7 @@ func BenchmarkAdd(b *testing.B) {
 		n += 500
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		if got := v.Counts().Tasks[task.Scheduled]; got != n {
 			b.Errorf("%d tasks of %d records", got, n)
 		}

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 )
 
@@ -67,7 +67,7 @@ func TestCertificate(t *testing.T) {
 		return fault.KindOf(err), err
 	}
 	good := &tls.Config{Certificates: own}
-	if k, err := kind("127.0.0.1", good); k != fault.Temporary || !errors.Is(err, queue.ErrAway) {
+	if k, err := kind("127.0.0.1", good); k != fault.Temporary || !errors.Is(err, store.ErrAway) {
 		t.Errorf("a server that is away: %v", err)
 	}
 	if k, err := kind("localhost", good); k != fault.Usage {

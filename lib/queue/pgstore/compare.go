@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -18,12 +18,12 @@ import (
 // Verify checks the chain of the log from its first line, whether head, if any, was once its
 // head, and every table against what the log makes of it; then the functions and rights of the
 // schema. It needs up to 2 kB of memory a task.
-func (s *Store) Verify(head string) (*queue.Report, error) {
+func (s *Store) Verify(head string) (*store.Report, error) {
 	if s.reader {
 		return nil, fault.Usagef("name a login of another role", "%s: %s may not read the files that verify compares", s.name, s.cfg.User)
 	}
 	c := comparison{fold: newFold(), s: s}
-	var r *queue.Report
+	var r *store.Report
 	err := s.snapshot(func(ctx context.Context) (err error) {
 		if r, err = s.chain(ctx, head, c.line); err != nil || r.Broken {
 			return err
@@ -38,7 +38,7 @@ func (s *Store) Verify(head string) (*queue.Report, error) {
 }
 
 // VerifyChain checks the chain alone.
-func (s *Store) VerifyChain() (r *queue.Report, err error) {
+func (s *Store) VerifyChain() (r *store.Report, err error) {
 	err = s.snapshot(func(ctx context.Context) (err error) {
 		r, err = s.chain(ctx, "", nil)
 		return err
@@ -47,8 +47,8 @@ func (s *Store) VerifyChain() (r *queue.Report, err error) {
 }
 
 // chain reads the log, and reports whether one of its lines has the hash that is wanted.
-func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *audit.Line)) (*queue.Report, error) {
-	r := &queue.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
+func (s *Store) chain(ctx context.Context, want string, fn func(raw []byte, l *audit.Line)) (*store.Report, error) {
+	r := &store.Report{Head: audit.Origin, Knows: want == "" || audit.Bare(want) == audit.Bare(audit.Origin)}
 	last := int64(0)
 	const lines = "SELECT a.seq, line, who::text, alone, a.seq > ours FROM pulse.audit a, pulse.queue ORDER BY a.seq"
 	err := s.stream(ctx, say(lines), func(r1 row) error {
@@ -187,7 +187,7 @@ func (c *comparison) table(ctx context.Context, name, key string, columns []stri
 // outboxes compares the proposals that wait for a receipt.
 func (c *comparison) outboxes(ctx context.Context) {
 	c.each(ctx, "SELECT key, bytes FROM pulse.thing WHERE shelf = 'outbox'", func(r row) {
-		if t := c.Things[queue.Outbox][string(r[0])]; t != nil && proposals(r[1], t.lines, c.rest(string(r[0]))) == nil {
+		if t := c.Things[store.Outbox][string(r[0])]; t != nil && proposals(r[1], t.lines, c.rest(string(r[0]))) == nil {
 			c.find("thing outbox/%s: its bytes are not as the log says", r[0])
 		}
 	})
@@ -197,7 +197,7 @@ func (c *comparison) outboxes(ctx context.Context) {
 func (c *comparison) one(ctx context.Context) {
 	c.each(ctx, "SELECT seq, head, held, day, refused, limited, kept, kept_bytes, counts::text FROM pulse.queue", func(r row) {
 		want := &c.Counts
-		same := num(r[0]) == c.Seq && string(r[1]) == c.Head && yes(r[2]) == (c.Things[queue.Hold][""] != nil) &&
+		same := num(r[0]) == c.Seq && string(r[1]) == c.Head && yes(r[2]) == (c.Things[store.Hold][""] != nil) &&
 			string(r[3]) == want.Day && num(r[4]) >= int64(want.Refused) && yes(r[5]) == want.Limited &&
 			num(r[6]) == int64(want.Kept) && num(r[7]) == want.KeptBytes
 		counts, err := countsOf(r[8])

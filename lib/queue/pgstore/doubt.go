@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 )
 
@@ -15,7 +15,7 @@ import (
 var ErrDoubt = errors.New("it is not known whether this was committed")
 
 // errUndone means that a commit did not happen.
-var errUndone = fmt.Errorf("nothing was changed: %w", queue.ErrAway)
+var errUndone = fmt.Errorf("nothing was changed: %w", store.ErrAway)
 
 // untilInterrupted returns the context of a commit, which ends only a grace after the command
 // was told to end.

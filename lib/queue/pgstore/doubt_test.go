@@ -9,18 +9,18 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
 // logged returns the lines of the log.
-func logged(tb testing.TB, s queue.Store) (all []string) {
+func logged(tb testing.TB, s store.Store) (all []string) {
 	tb.Helper()
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		lines, err := v.Lines(time.Time{}, nil)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func TestCut(t *testing.T) {
 				t.Fatalf("%d %v %v: acknowledged, and the log has %d lines more", n, after, said, now-had)
 			case err != nil && now != had:
 				t.Fatalf("%d %v %v: %v, and the log has %d lines more", n, after, said, err, now-had)
-			case err != nil && (fault.KindOf(err) != fault.Temporary || !errors.Is(err, queue.ErrAway)): // run tries again
+			case err != nil && (fault.KindOf(err) != fault.Temporary || !errors.Is(err, store.ErrAway)): // run tries again
 				t.Errorf("%d %v %v: %v", n, after, said, err)
 			case err != nil:
 				undone++
@@ -81,10 +81,10 @@ func TestDoubt(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	s.Interrupt(done)
-	err := s.Update(func(queue.View) (*queue.Commit, error) {
+	err := s.Update(func(store.View) (*store.Commit, error) {
 		p.close(true)
 		p.arm(0, true)
-		return &queue.Commit{Lines: []audit.Line{{Time: queuetest.Epoch, Event: audit.Held, By: "me"}}}, nil
+		return &store.Commit{Lines: []audit.Line{{Time: queuetest.Epoch, Event: audit.Held, By: "me"}}}, nil
 	})
 	if !errors.Is(err, pgstore.ErrDoubt) || fault.KindOf(err) != fault.Temporary {
 		t.Errorf("%v", err)
@@ -180,7 +180,7 @@ func TestNoStandby(t *testing.T) {
 	}
 	limit = time.Now().Add(30 * time.Second)
 	err := held.Do(other, queuetest.Epoch)
-	if !errors.Is(err, queue.ErrAway) || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "nothing was changed: ") || !strings.Contains(err.Error(), "no standby is connected") {
+	if !errors.Is(err, store.ErrAway) || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "nothing was changed: ") || !strings.Contains(err.Error(), "no standby is connected") {
 		t.Errorf("%v", err)
 	}
 	if late := time.Since(limit); late > 0 {
@@ -201,17 +201,17 @@ func TestTwin(t *testing.T) {
 	d := pgtest.New(t)
 	s, other := open(t, d.DSN("machine1")), open(t, d.DSN("machine2"))
 	line := audit.Line{Time: queuetest.Epoch, Event: audit.Held}
-	err := s.Update(func(queue.View) (*queue.Commit, error) {
+	err := s.Update(func(store.View) (*store.Commit, error) {
 		cut(t, d, "machine1")
-		err := other.Update(func(queue.View) (*queue.Commit, error) { return &queue.Commit{Lines: []audit.Line{line}}, nil })
-		return &queue.Commit{Lines: []audit.Line{line}}, err
+		err := other.Update(func(store.View) (*store.Commit, error) { return &store.Commit{Lines: []audit.Line{line}}, nil })
+		return &store.Commit{Lines: []audit.Line{line}}, err
 	})
-	if !errors.Is(err, queue.ErrAway) || len(logged(t, s)) != 1 {
+	if !errors.Is(err, store.ErrAway) || len(logged(t, s)) != 1 {
 		t.Errorf("%v, %v", err, logged(t, s))
 	}
-	err = s.Update(func(queue.View) (*queue.Commit, error) { // what it has read is still there
+	err = s.Update(func(store.View) (*store.Commit, error) { // what it has read is still there
 		cut(t, d, "machine1")
-		return &queue.Commit{}, nil
+		return &store.Commit{}, nil
 	})
 	if err != nil {
 		t.Error(err)

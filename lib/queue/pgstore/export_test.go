@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/store"
 )
 
 // What the tests of this package see besides.
@@ -58,4 +58,4 @@ const (
 	BeatLimit = beatLimit
 )
 
-var _ queue.View = (*view)(nil)
+var _ store.View = (*view)(nil)

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 )
 
 // crew is how many there are.
@@ -114,11 +114,11 @@ func TestAway(t *testing.T) {
 	p.Standby.Freeze()
 	before := f.stuck(p.Primary, crew)
 	late := f.member(hosts("machine1", p), nil)
-	if err := late.View(func(v queue.View) error { return nil }); err != nil {
+	if err := late.View(func(v store.View) error { return nil }); err != nil {
 		t.Errorf("a View waits for the standby: %v", err)
 	}
 	if !testing.Short() {
-		if err := queuetest.Nothing.Do(late, time.Now()); !errors.Is(err, queue.ErrLocked) {
+		if err := queuetest.Nothing.Do(late, time.Now()); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("after a minute: %v", err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestBehind(t *testing.T) {
 	}
 	for _, m := range all {
 		var said string
-		err := m.View(func(v queue.View) (err error) {
+		err := m.View(func(v store.View) (err error) {
 			said, err = v.Lost()
 			return err
 		})

@@ -6,29 +6,29 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 )
 
 // tee commits to a queue in flat files what was committed to the other one. What is drawn at
 // random is so the same in both.
 type tee struct {
-	queue.Store
+	store.Store
 	flat *spool.Spool
 }
 
-func (s *tee) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	var c *queue.Commit
-	err := s.Store.Update(func(v queue.View) (_ *queue.Commit, err error) {
+func (s *tee) Update(fn func(store.View) (*store.Commit, error)) error {
+	var c *store.Commit
+	err := s.Store.Update(func(v store.View) (_ *store.Commit, err error) {
 		c, err = fn(v)
 		return c, err
 	})
 	if err != nil {
 		return err
 	}
-	return s.flat.Update(func(queue.View) (*queue.Commit, error) { return c, nil })
+	return s.flat.Update(func(store.View) (*store.Commit, error) { return c, nil })
 }
 
 // TestFlat: the log of a life is byte for byte that of flat files.

@@ -19,6 +19,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -121,13 +122,13 @@ func (m *member) heard(l *audit.Line) {
 }
 
 // Update notes which commits were in doubt, and what became of them.
-func (m *member) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (m *member) Update(fn func(store.View) (*store.Commit, error)) error {
 	var conn any
-	err := m.Store.Update(func(v queue.View) (*queue.Commit, error) {
+	err := m.Store.Update(func(v store.View) (*store.Commit, error) {
 		conn = m.Conn()
 		return fn(v)
 	})
-	if errors.Is(err, queue.ErrAway) {
+	if errors.Is(err, store.ErrAway) {
 		time.Sleep(10 * time.Millisecond) // or it would use up all processors
 	}
 	m.f.mu.Lock()
@@ -139,7 +140,7 @@ func (m *member) Update(fn func(queue.View) (*queue.Commit, error)) error {
 		m.f.undone++
 	case errors.Is(err, pgstore.ErrDoubt):
 		m.f.undecided++
-	case errors.Is(err, queue.ErrConflict):
+	case errors.Is(err, store.ErrConflict):
 		m.f.conflicts++
 	case err != nil && !errors.Is(err, context.Canceled) && fault.KindOf(err) != fault.Temporary:
 		m.f.t.Errorf("%s: %v", m.name, err)
@@ -284,10 +285,10 @@ func (m *member) turn(p *policy.Policy, effect terms.Action, between func(*queue
 		_, err := queue.Finish(tx, claim, queue.End{Result: []byte(claim.Task.ID)}, &p.Limits, time.Now())
 		return err
 	}
-	for err = queue.ErrLocked; errors.Is(err, queue.ErrLocked) || errors.Is(err, queue.ErrAway); {
+	for err = store.ErrLocked; errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrAway); {
 		err = queue.Update(m, finish)
 	}
-	if errors.Is(err, queue.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) {
 		ended := func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, queue.End{Exit: -1}, time.Now()) }
 		_ = queue.Update(m, ended)
 	}
@@ -299,7 +300,7 @@ func (m *member) claim(r queue.Run) (claim *queue.Claim, hold runner.Hold, err e
 	err = queue.Update(m, func(tx *queue.Tx) (err error) {
 		claim, _, err = r.Next(tx, func(id string) (err error) {
 			if hold, err = m.Runs().Take(id); errors.Is(err, syscall.EWOULDBLOCK) {
-				err = queue.ErrConflict
+				err = store.ErrConflict
 			}
 			return err
 		})

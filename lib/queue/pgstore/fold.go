@@ -7,18 +7,18 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
 
-// fold is what the tables of a queue have to hold after a log, found out by queue.Fold and not by
+// fold is what the tables of a queue have to hold after a log, found out by store.Fold and not by
 // the server's functions: verify compares the two, and a copy fills the tables from it.
 type fold struct {
-	*queue.Fold[string, *thing]
+	*store.Fold[string, *thing]
 	starts map[string]*started // by the number of the line
 	byTime []*started          // those of starts
 	jumped time.Time           // of the clock's last jump, until a person vouches for the clock
@@ -45,7 +45,7 @@ type started struct {
 
 func newFold() *fold {
 	f := &fold{starts: map[string]*started{}, nonces: map[string]int64{}, spent: map[string][]string{}}
-	f.Fold = queue.NewFold(strings.Clone, f.keep) // a part of a line would keep the line in memory
+	f.Fold = store.NewFold(strings.Clone, f.keep) // a part of a line would keep the line in memory
 	return f
 }
 
@@ -62,7 +62,7 @@ func (f *fold) line(raw []byte, l *audit.Line) {
 	case audit.ClockConfirmed:
 		f.jumped = time.Time{}
 	case task.Started:
-		if e := f.Things[queue.Agenda][l.Task]; e != nil {
+		if e := f.Things[store.Agenda][l.Task]; e != nil {
 			f.start(l.Time, e.entry)
 		}
 	}
@@ -70,14 +70,14 @@ func (f *fold) line(raw []byte, l *audit.Line) {
 
 // keep returns what is kept of a thing. An approval that the task had before keeps the line of the
 // person who gave it, so that it is still known who that was.
-func (f *fold) keep(l *audit.Line, c *queue.Change) *thing {
+func (f *fold) keep(l *audit.Line, c *store.Change) *thing {
 	switch t := (&thing{seq: f.Seq}); c.Shelf {
-	case queue.Agenda:
-		e := queue.EntryOf(l)
+	case store.Agenda:
+		e := store.EntryOf(l)
 		t.entry = string(entry.Append(nil, &e))
 		return t
-	case queue.Approvals:
-		for _, s := range []queue.Shelf{queue.Approvals, queue.Spent} {
+	case store.Approvals:
+		for _, s := range []store.Shelf{store.Approvals, store.Spent} {
 			answered := slices.Contains([]task.Event{task.Approved, task.Requeued}, l.Event)
 			if old := f.Things[s][c.Key]; old != nil && !answered && bytes.Equal(old.yes.Append(nil), c.Bytes) {
 				return old
@@ -85,7 +85,7 @@ func (f *fold) keep(l *audit.Line, c *queue.Change) *thing {
 		}
 		t.yes = l.Approval
 		return t
-	case queue.Labels:
+	case store.Labels:
 		for i := range l.Labels {
 			t.labels = append(t.labels, string(l.Labels[i].Label))
 		}
@@ -127,7 +127,7 @@ func (f *fold) spend(l *audit.Line) {
 	case l.Event == task.Started:
 		t := f.Tasks[l.Task].File
 		outward := t != nil && t.kind == string(task.Effect) && terms.Action(t.action).Outward()
-		for _, s := range []queue.Shelf{queue.Approvals, queue.Partly} {
+		for _, s := range []store.Shelf{store.Approvals, store.Partly} {
 			if old := f.Things[s][l.Task]; outward && old != nil && old.yes.Level == approval.Signature && len(old.yes.Grants) == 0 {
 				f.nonces[old.yes.Nonce], f.spent[l.Task] = f.Seq+1, append(f.spent[l.Task], old.yes.Nonce)
 			}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -150,20 +150,20 @@ func (w *world) run() {
 	early := w.start("l.back")
 	early.Time = w.now.Add(-2 * time.Hour)
 	w.do(by("runner1", old), by("sender1", w.of("l.note", task.Carried, task.Scheduled, task.Completed)), by("sender1", paid...))
-	w.do(by("machine1", early), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), queue.Results)), by("machine1", w.start("l.back")),
+	w.do(by("machine1", early), by("machine1", result(w.ends("l.back", task.Retried, task.Scheduled), store.Results)), by("machine1", w.start("l.back")),
 		by("machine1", w.ends("l.back", task.Retried, task.Scheduled)))
 	w.do(by("runner1", w.start("a.pair"), w.start("a.twin"), w.start("a.gone"), w.start("a.run"), w.start("a.done"), w.start("a.failed"), w.start("a.rejected"), w.start("a.pruned"), w.start("a.back")),
-		by("runner1", result(w.ends("a.pruned", task.Extracted, task.Scheduled), queue.Extracts)), by("runner1", w.start("a.pruned")),
-		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), queue.Results), w.ends("a.failed", task.GaveUp, task.Failed),
-			result(w.ends("a.pruned", task.Finished, task.Completed), queue.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)),
+		by("runner1", result(w.ends("a.pruned", task.Extracted, task.Scheduled), store.Extracts)), by("runner1", w.start("a.pruned")),
+		by("runner1", both, proposing(w.ends("a.twin", task.Finished, task.Completed), "e.prop1", "e.prop2"), result(w.ends("a.pair", task.Finished, task.Completed), store.Results), w.ends("a.failed", task.GaveUp, task.Failed),
+			result(w.ends("a.pruned", task.Finished, task.Completed), store.Results), result(w.ends("a.back", task.Extracted, task.Scheduled), store.Extracts)),
 		by("ann", w.ends("a.rejected", task.Cancelled, task.Rejected), w.ends("a.gone", task.Cancelled, task.Rejected)), by("runner1", w.note("a.rejected", audit.Ended)),
 		by("machine1", w.note("a.gone", audit.Ended)), call{who: "runner1", steps: []step{w.note("a.gone", audit.Ended)}, host: "elsewhere"}, by("runner1", w.note("a.run", audit.Ended)), by("gate1", w.of("a.pruned", task.Pruned, task.Completed, "")),
 		by("machine1", w.start("a.mach"), w.start("a.late"), w.start("e.mach")),
 		by("sender1", w.start("e.run"), w.start("e.unknown"), w.start("e.again"), w.start("l.run"), w.start("e.signed"),
-			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), queue.Drafts),
-			result(w.of("l.kept", task.Carried, task.Scheduled, task.Completed), queue.Drafts)),
+			result(w.of("l.done", task.Carried, task.Scheduled, task.Completed), store.Drafts),
+			result(w.of("l.kept", task.Carried, task.Scheduled, task.Completed), store.Drafts)),
 		by("gate1", w.of("l.kept", task.Pruned, task.Completed, "")))
-	back := result(w.ends("e.mach", task.Restored, task.Scheduled), queue.Results)
+	back := result(w.ends("e.mach", task.Restored, task.Scheduled), store.Results)
 	back.Approval = w.yeses["e.mach"]
 	w.do(by("machine1", back), by("machine1", w.start("e.mach")))
 	restored := w.ends("e.signed", task.Restored, task.Scheduled)

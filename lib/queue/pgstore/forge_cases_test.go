@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -206,7 +206,7 @@ var ofTasks = []forgery{
 	{"a task that comes from a state", event(task.Added, "gate1"), first(func(s *step) { s.From = task.Failed })},
 	{"a task without its file", event(task.Added, "gate1"), first(func(s *step) { s.shelf = "" })},
 	{"a task with another file", event(task.Added, "gate1"), first(func(s *step) { s.blob = []byte("other") })},
-	{"a task whose file lies elsewhere", event(task.Added, "gate1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"a task whose file lies elsewhere", event(task.Added, "gate1"), first(func(s *step) { s.shelf = store.Results })},
 	{"a task without a digest", event(task.Added, "gate1"), first(func(s *step) { s.Digest = "" })},
 	{"a task of another kind", event(task.Added, "gate1"), first(func(s *step) { s.Kind = "order" })},
 	{"a task of no action", event(task.Added, "gate1"), first(func(s *step) { s.Action = "" })},
@@ -266,7 +266,7 @@ var ofTasks = []forgery{
 	{"a move with labels that nobody can read", event(task.Dropped, "runner1"), with(`"labels":[{}]`)},
 	{"a result with other bytes", event(task.Carried, "machine1"), first(func(s *step) { s.blob = []byte("other") })},
 	{"a result without bytes", event(task.Carried, "machine1"), first(func(s *step) { s.shelf = "" })},
-	{"a result from another shelf", event(task.Carried, "machine1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"a result from another shelf", event(task.Carried, "machine1"), first(func(s *step) { s.shelf = store.Results })},
 	{"a cancelled run with an outbox", just(func(w *world) call { return by("ann", w.ends("a.run", task.Cancelled, task.Rejected)) }), first(func(s *step) { *s = proposing(*s, "e.x") })},
 }
 
@@ -296,7 +296,7 @@ var ofRuns = []forgery{
 		c.who, c.steps[0] = "machine1", w.ends("a.late", task.Finished, task.Completed)
 	}},
 	{"a result with other bytes, of a run", event(task.Finished, "runner1"), first(func(s *step) { s.blob = []byte("other") })},
-	{"an extract from another shelf", event(task.Extracted, "runner1"), first(func(s *step) { s.shelf = queue.Results })},
+	{"an extract from another shelf", event(task.Extracted, "runner1"), first(func(s *step) { s.shelf = store.Results })},
 	{"an outbox with other bytes", outboxed, first(func(s *step) { s.blob = []byte("{}\n{}\n") })},
 	{"an outbox with more", outboxed, first(func(s *step) { s.blob = append(s.blob, "{}\n"...) })},
 	{"an outbox with less", outboxed, first(func(s *step) { s.blob = s.blob[:len(s.blob)/2] })},
@@ -397,7 +397,7 @@ func ofEnds() (list []forgery) {
 		}
 		list = append(list, forgery{"a run within its lease is taken back: " + string(e), just(func(w *world) call { return back(w, "a.late") }), func(w *world, c *call) { *c = back(w, "a.mach") }})
 		if e != task.Broke {
-			list = append(list, forgery{"a result with other bytes: " + string(e), just(func(w *world) call { return by("runner1", result(w.ends("a.run", e, to), queue.Results)) }), first(func(s *step) { s.blob = []byte("other") })})
+			list = append(list, forgery{"a result with other bytes: " + string(e), just(func(w *world) call { return by("runner1", result(w.ends("a.run", e, to), store.Results)) }), first(func(s *step) { s.blob = []byte("other") })})
 		}
 	}
 	for _, e := range []task.Event{task.Retried, task.Restarted, task.Extracted} {

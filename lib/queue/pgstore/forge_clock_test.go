@@ -9,6 +9,7 @@ import (
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -128,7 +129,7 @@ func TestJumpByALogin(t *testing.T) {
 		if err := queuetest.Brake(audit.Held).Do(s, now); err != nil {
 			t.Fatal(err)
 		}
-		err := s.View(func(v queue.View) (err error) {
+		err := s.View(func(v store.View) (err error) {
 			clock, err = queue.ClockOf(v, now.Add(time.Second))
 			return err
 		})

@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 )
@@ -91,7 +92,7 @@ var ofCounts = []forgery{
 	{"an ask that counts anew with its extract", func(w *world) []call {
 		again, start := w.ends("a.run", task.Retried, task.Scheduled), w.start("a.run")
 		again.Change.Attempts, start.Change.Attempts = 1, 1
-		return []call{by("runner1", again), by("runner1", start), by("runner1", result(w.ends("a.run", task.Extracted, task.Scheduled), queue.Extracts))}
+		return []call{by("runner1", again), by("runner1", start), by("runner1", result(w.ends("a.run", task.Extracted, task.Scheduled), store.Extracts))}
 	}, otherFile},
 	{"an ask that counts anew when it is tried again", func(w *world) []call {
 		first, start, again := w.ends("a.run", task.Retried, task.Scheduled), w.start("a.run"), w.ends("a.run", task.Retried, task.Scheduled)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -36,7 +36,7 @@ func (w *world) full() []call {
 	mail.Positions = []audit.Position{{Source: "imap", UIDValidity: 1<<32 - 1, UID: 1, Received: w.now.Add(7)}, {Source: "s"}}
 	run := proposing(w.ends("a.run", task.Finished, task.Completed), "e.x")
 	run.End, run.Count, run.Parent = &audit.End{Exit: -1, Said: nasty}, 7, ""
-	later := result(w.ends("a.run", task.Retried, task.Scheduled), queue.Results)
+	later := result(w.ends("a.run", task.Retried, task.Scheduled), store.Results)
 	later.Change.Deferred = 1
 	back := w.ends("e.run", task.Restored, task.Scheduled)
 	back.Approval = w.yeses["e.run"]

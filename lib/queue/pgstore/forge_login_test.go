@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -197,12 +198,12 @@ func TestTrap(t *testing.T) {
 	}
 	ann, s := open(t, d.DSN("ann")), open(t, d.DSN("machine1"))
 	for _, op := range []queuetest.Operation{queuetest.Add(queuetest.Effect(1)), queuetest.Approve} {
-		by := map[bool]queue.Store{true: ann, false: s}[op.Name == "approve"]
+		by := map[bool]store.Store{true: ann, false: s}[op.Name == "approve"]
 		if err := op.Do(by, queuetest.Epoch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err = ann.View(func(v queue.View) error {
+	err = ann.View(func(v store.View) error {
 		e, _, err := queuetest.First(v, task.Scheduled)
 		if err == nil {
 			_, err = queue.ApprovalOf(v, e.Task.ID)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -77,9 +77,9 @@ func (w *world) legal(e task.Event, who string) call {
 		}
 		return by(who, w.start("l.sched"))
 	case task.Finished:
-		return mine(by(who, result(w.ends("a.run", e, task.Completed), queue.Results)), "a.run")
+		return mine(by(who, result(w.ends("a.run", e, task.Completed), store.Results)), "a.run")
 	case task.Extracted:
-		return mine(by(who, result(w.ends("a.run", e, task.Scheduled), queue.Extracts)), "a.run")
+		return mine(by(who, result(w.ends("a.run", e, task.Scheduled), store.Extracts)), "a.run")
 	case task.Retried, task.Restarted:
 		return mine(by(who, w.ends("a.run", e, task.Scheduled)), "a.run")
 	case task.Restored:
@@ -102,7 +102,7 @@ func (w *world) legal2(e task.Event, who string) call {
 	case task.Dropped, task.Expired, task.Closed, task.Denied:
 		return by(who, w.of("a.wait", e, task.Awaiting, task.Rejected))
 	case task.Carried:
-		return by(who, result(w.of("l.sched", e, task.Scheduled, task.Completed), queue.Drafts))
+		return by(who, result(w.of("l.sched", e, task.Scheduled, task.Completed), store.Drafts))
 	case task.Broke: // its file can't be read
 		s := w.of("a.pair", e, task.Completed, task.Corrupt)
 		s.Digest, s.Kind, s.Action = "", "", ""

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -289,10 +289,10 @@ func (w *world) more() {
 	w.do(by("gate1", mail, whole, twin), by("machine1", parked, w.labelled("a.told", label.Private), w.resurfaced("a.told", task.Awaiting), w.resurfaced("a.local", task.Awaiting)), by("gate1", once), by("gate1", twice), by("gate1", w.resurfaced("a.twin", task.Completed)),
 		by("sender1", noted), by("gate1", kept, forgotten), by("gate1", w.finding(audit.FindingOpened, "away"), w.finding(audit.FindingOpened, "tls"), w.finding(audit.FindingClosed, "tls")))
 	w.senders()
-	again := result(w.ends("a.back", task.Retried, task.Scheduled), queue.Results)
+	again := result(w.ends("a.back", task.Retried, task.Scheduled), store.Results)
 	again.End = &audit.End{Exit: 75, Said: "later"}
 	w.do(by("runner1", w.start("a.back")), by("runner1", again),
-		by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Extracted, task.Scheduled), queue.Extracts)))
+		by("runner1", w.start("a.back")), by("runner1", result(w.ends("a.back", task.Extracted, task.Scheduled), store.Extracts)))
 	for _, e := range append(slices.Clone(task.Events), audit.Events...) {
 		for _, who := range []string{"machine1", "ann", "runner1", "sender1"} {
 			if slices.ContainsFunc(strings.Fields(hats[who]), func(h string) bool { return contains(writes[string(e)], h) }) {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/pgtest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -52,7 +52,7 @@ type step struct {
 	audit.Line
 	fence int64       // 0: that of the task's run
 	reap  bool        // the line takes no fence along
-	shelf queue.Shelf // where blob is staged; empty: nowhere
+	shelf store.Shelf // where blob is staged; empty: nowhere
 	blob  []byte
 	also  []byte // staged as the result
 	edit  func(raw string) string
@@ -96,7 +96,7 @@ func (w *world) of(name string, e task.Event, from, to task.State) step {
 	t := w.tasks[name]
 	s := step{Line: audit.Line{Time: w.now, Event: e, Task: t.id, From: from, To: to, Kind: t.kind, Action: t.action, Digest: t.digest}}
 	if e == task.Added {
-		s.Parent, s.shelf, s.blob = t.parent, queue.On(to), t.file
+		s.Parent, s.shelf, s.blob = t.parent, store.On(to), t.file
 	}
 	return s
 }
@@ -168,7 +168,7 @@ func (w *world) labelled(name string, labels ...label.Label) step {
 // refused returns the line of a refused record that is kept.
 func (w *world) refused(name string) step {
 	s := w.note(name, task.Refused)
-	s.shelf, s.blob = queue.Refused, []byte("refused "+name)
+	s.shelf, s.blob = store.Refused, []byte("refused "+name)
 	s.Digest, s.Size = task.Digest(s.blob), int64(len(s.blob))
 	return s
 }
@@ -182,7 +182,7 @@ func (w *world) read(uid uint32) step {
 
 // proposing lets a line end a run with proposals.
 func proposing(s step, names ...string) step {
-	s.shelf = queue.Outbox
+	s.shelf = store.Outbox
 	for _, n := range names {
 		l := []byte(`{"propose":"` + n + `"}`)
 		s.Proposed = append(s.Proposed, audit.Proposed{ID: idOf(n), Digest: audit.Hash(l)})
@@ -192,7 +192,7 @@ func proposing(s step, names ...string) step {
 }
 
 // result lets a line bring bytes.
-func result(s step, shelf queue.Shelf) step {
+func result(s step, shelf store.Shelf) step {
 	s.shelf, s.blob = shelf, []byte("printed by "+s.Task)
 	s.Result = task.Digest(s.blob)
 	return s
@@ -274,7 +274,7 @@ func (w *world) arguments(c *call, seen int64) []any {
 		}
 		lines, fences = append(lines, raw), append(fences, s.fence)
 		if s.also != nil {
-			shelves, keys, blobs = append(shelves, string(queue.Results)), append(keys, s.Task), append(blobs, s.also)
+			shelves, keys, blobs = append(shelves, string(store.Results)), append(keys, s.Task), append(blobs, s.also)
 		}
 		if s.shelf != "" {
 			shelves, keys, blobs = append(shelves, string(s.shelf)), append(keys, s.Task), append(blobs, s.blob)

@@ -17,6 +17,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -120,5 +121,5 @@ func runFrozen(t *testing.T, name string) {
 	if err != nil {
 		t.Error(err)
 	}
-	fmt.Println("ended", end.Cancelled, errors.Is(refused, queue.ErrConflict))
+	fmt.Println("ended", end.Cancelled, errors.Is(refused, store.ErrConflict))
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -16,7 +16,7 @@ import (
 // Import fills a queue that has no line yet with the log of another one, in one transaction.
 // staged returns what the other queue has under a key, and who may say yes there is not known
 // here: the lines are the owner's. The login is one that could make the queue.
-func Import(ctx context.Context, name string, lines func(fn func(raw []byte, l *audit.Line) error) error, staged func(queue.Shelf, string) ([]byte, error)) error {
+func Import(ctx context.Context, name string, lines func(fn func(raw []byte, l *audit.Line) error) error, staged func(store.Shelf, string) ([]byte, error)) error {
 	s, err := owner(ctx, name)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (in *importer) flush() error {
 }
 
 // fill sends what the log makes of all other tables.
-func (in *importer) fill(staged func(queue.Shelf, string) ([]byte, error)) error {
+func (in *importer) fill(staged func(store.Shelf, string) ([]byte, error)) error {
 	if n := in.Counts.Tasks[task.Running]; n > 0 {
 		return fault.Temporaryf("pulse-queue hold, and wait until nothing runs", "tasks are running: %d", n)
 	}
@@ -127,12 +127,12 @@ func (in *importer) fill(staged func(queue.Shelf, string) ([]byte, error)) error
 }
 
 // bytes returns the bytes that belong to a row, as PostgreSQL writes them.
-func (in *importer) bytes(table, key, digest string, staged func(queue.Shelf, string) ([]byte, error)) (string, error) {
+func (in *importer) bytes(table, key, digest string, staged func(store.Shelf, string) ([]byte, error)) (string, error) {
 	shelf, name, _ := strings.Cut(key, "/")
 	if table == "file" {
-		shelf, name = string(queue.On(in.Tasks[key].State)), key
+		shelf, name = string(store.On(in.Tasks[key].State)), key
 	}
-	b, err := staged(queue.Shelf(shelf), name)
+	b, err := staged(store.Shelf(shelf), name)
 	if err == nil && digest != anything && task.Digest(b) != digest && shelf != string(task.Corrupt) {
 		err = fmt.Errorf("%s %s: its bytes are not those that the log names: pulse-queue verify", table, key)
 	}

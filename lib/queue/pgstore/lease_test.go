@@ -18,6 +18,7 @@ import (
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -62,7 +63,7 @@ func (l *leases) begin(effect terms.Action) (*queue.Claim, runner.Hold) {
 // where returns the state of a task.
 func (l *leases) where(id string) (st task.State) {
 	l.t.Helper()
-	err := l.two.View(func(v queue.View) (err error) {
+	err := l.two.View(func(v store.View) (err error) {
 		st, err = v.Where(id)
 		return err
 	})
@@ -73,14 +74,14 @@ func (l *leases) where(id string) (st task.State) {
 }
 
 // finish records the end of a claim.
-func finish(s queue.Store, c *queue.Claim, end queue.End) error {
+func finish(s store.Store, c *queue.Claim, end queue.End) error {
 	return queue.Update(s, func(tx *queue.Tx) error {
 		_, err := queue.Finish(tx, c, end, &queuetest.Policy.Limits, time.Now())
 		return err
 	})
 }
 
-func reaps(s queue.Store, dead func(string) bool) error {
+func reaps(s store.Store, dead func(string) bool) error {
 	return queue.Update(s, func(tx *queue.Tx) error {
 		_, err := queue.Reap(tx, &queuetest.Policy.Limits, time.Now(), dead)
 		return err
@@ -216,7 +217,7 @@ func TestCancel(t *testing.T) {
 	if hold.Lapsed() {
 		t.Error("a person took the task back, and the lease is said to have lapsed")
 	}
-	if err := finish(l.one, claim, queue.End{}); !errors.Is(err, queue.ErrConflict) {
+	if err := finish(l.one, claim, queue.End{}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("%v", err)
 	}
 	ended := func(tx *queue.Tx) error { return queue.FinishCancelled(tx, claim, queue.End{Exit: -1}, time.Now()) }
@@ -244,7 +245,7 @@ func TestTakenBack(t *testing.T) {
 		if second.Task.ID != id || slices.Equal(other.Env(), hold.Env()) || l.starts[1].fence <= l.starts[0].fence {
 			t.Errorf("%s, %s after %s", second.Task.ID, other.Env(), hold.Env())
 		}
-		if err := finish(l.one, claim, queue.End{Result: []byte("late")}); !errors.Is(err, queue.ErrConflict) {
+		if err := finish(l.one, claim, queue.End{Result: []byte("late")}); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("a late end: %v", err)
 		}
 		l.pass(pgstore.BeatEvery)
@@ -307,7 +308,7 @@ func TestEffectTakenBack(t *testing.T) {
 		}
 	}
 	var reason string
-	err := l.two.View(func(v queue.View) error {
+	err := l.two.View(func(v store.View) error {
 		s, err := queue.Find(v, id)
 		reason = s.Task.Reason
 		return err
@@ -315,7 +316,7 @@ func TestEffectTakenBack(t *testing.T) {
 	if err != nil || reason != queue.ReasonUnknownEffect || l.where(id) != task.Awaiting {
 		t.Errorf("%s, %v, %s", reason, err, l.where(id))
 	}
-	if err := finish(l.one, claim, queue.End{}); !errors.Is(err, queue.ErrConflict) {
+	if err := finish(l.one, claim, queue.End{}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a late end: %v", err)
 	}
 	if err := queue.Update(l.ann, sayYes); err != nil || !l.two.turn(l.policy, terms.ExternalSend, nil) {

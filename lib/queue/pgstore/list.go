@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -55,7 +55,7 @@ const (
 
 // Open calls fn for the open tasks of a state, or of all states for "", in the order in which
 // they became open.
-func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+func (v *view) Open(st task.State, fn func(store.Entry) (more bool, err error)) error {
 	sql, args := sqlAllOpen, []any(nil)
 	if st != "" {
 		sql, args = sqlOpen, []any{string(st)}
@@ -70,7 +70,7 @@ func (v *view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) 
 	})
 }
 
-func (v *view) entry(r row) (queue.Entry, error) {
+func (v *view) entry(r row) (store.Entry, error) {
 	e, ok := entry.Parse(r[1])
 	if !ok {
 		return e, fmt.Errorf("%s: the entry of number %d can't be read: %.128q", v.name, num(r[0]), r[1])
@@ -78,8 +78,8 @@ func (v *view) entry(r row) (queue.Entry, error) {
 	return e, nil
 }
 
-// Sift implements queue.View.
-func (v *view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) error {
+// Sift implements store.View.
+func (v *view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) error {
 	var passed []string
 	args := []any{string(st), passed}
 	return v.chunks(firstChunk, sqlSift, args, func(r row) (bool, error) {
@@ -98,16 +98,16 @@ func (v *view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) 
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.
-func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
+func (v *view) Each(s store.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
 	st := task.State(s)
 	switch {
 	case st.Open():
-		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+		return v.Open(st, func(e store.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	case slices.Contains(task.States, st):
 		return v.chunks(firstChunk, sqlClosed, []any{string(st)}, func(r row) (bool, error) {
 			return fn(string(r[1]), audit.TimeOf(r[2]))
 		})
-	case s == queue.Meta:
+	case s == store.Meta:
 		return fmt.Errorf("pgstore: nobody asks what is on %s", s)
 	}
 	all, err := v.query(say(sqlShelf, string(s)))
@@ -125,7 +125,7 @@ func (v *view) Each(s queue.Shelf, fn func(key string, made time.Time) (more boo
 // starts are those that were read from this server. Only what is added later has to be read,
 // unless a clock that went back changed the latest of them.
 type starts struct {
-	list        []queue.Start
+	list        []store.Start
 	seq, latest int64 // the last line's number, and the time of the latest start
 }
 
@@ -137,8 +137,8 @@ func (c *starts) further() []stmt {
 	}
 }
 
-// Starts calls fn for the starts of the last queue.Window, and perhaps older ones.
-func (v *view) Starts(_ time.Time, fn func(queue.Start)) error {
+// Starts calls fn for the starts of the last store.Window, and perhaps older ones.
+func (v *view) Starts(_ time.Time, fn func(store.Start)) error {
 	c := &v.Store.starts
 	v.claims = true
 	for n := allStarts; n == allStarts; {
@@ -157,7 +157,7 @@ func (v *view) Starts(_ time.Time, fn func(queue.Start)) error {
 				return fmt.Errorf("%s: the start of line %d can't be read: the limits can't be reckoned", v.name, num(r[0]))
 			}
 			c.seq, c.latest = num(r[0]), max(c.latest, num(r[1]))
-			c.list = append(c.list, queue.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
+			c.list = append(c.list, store.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
 	}
 	for _, st := range c.list { // none is dropped: the clock may be right again the next time
@@ -168,24 +168,24 @@ func (v *view) Starts(_ time.Time, fn func(queue.Start)) error {
 
 // List returns the tasks of some states as they were at one moment, the oldest of a state
 // first. Open tasks are listed only if want accepts them.
-func (s *Store) List(states []task.State, want func(*queue.Entry) bool) (all []queue.Listed, err error) {
-	err = s.View(func(queue.View) error {
+func (s *Store) List(states []task.State, want func(*store.Entry) bool) (all []store.Listed, err error) {
+	err = s.View(func(store.View) error {
 		v := s.in
 		all = nil
 		for _, st := range states {
-			l := queue.Listed{State: st}
+			l := store.Listed{State: st}
 			var err error
 			if st.Open() {
-				err = v.Open(st, func(e queue.Entry) (bool, error) {
+				err = v.Open(st, func(e store.Entry) (bool, error) {
 					if want(&e) {
-						l.IDs = append(l.IDs, queue.IDOf(e.ID))
+						l.IDs = append(l.IDs, store.IDOf(e.ID))
 					}
 					return true, nil
 				})
 			} else {
 				const sql = "SELECT added, id FROM pulse.task WHERE entry IS NULL AND added > $1 AND state = $3 ORDER BY added LIMIT $2"
 				err = v.chunks(chunk, sql, []any{string(st)}, func(r row) (bool, error) {
-					l.IDs = append(l.IDs, queue.IDOf(string(r[1])))
+					l.IDs = append(l.IDs, store.IDOf(string(r[1])))
 					return true, nil
 				})
 			}

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -41,7 +41,7 @@ func (s *Store) forward(from, to int64, fn func(seq int64, raw []byte) error) er
 }
 
 // Lines returns a reader of the log as it is now, which may be used after the View.
-func (v *view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
+func (v *view) Lines(since time.Time, want func(raw []byte) bool) (store.Lines, error) {
 	from, err := v.before(since)
 	s, to := v.Store, v.seq
 	return func(fn func([]byte, *audit.Line) error) error {

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -45,8 +46,8 @@ func TestReader(t *testing.T) {
 	if err := queuetest.Nothing.Do(s, queuetest.Epoch); fault.KindOf(err) != fault.Usage {
 		t.Errorf("%v", err)
 	}
-	err := s.View(func(v queue.View) error {
-		return v.Open(task.Scheduled, func(e queue.Entry) (bool, error) {
+	err := s.View(func(v store.View) error {
+		return v.Open(task.Scheduled, func(e store.Entry) (bool, error) {
 			if st, err := v.Where(e.ID); st != task.Scheduled || err != nil {
 				t.Errorf("%s, %v", st, err)
 			}
@@ -69,7 +70,7 @@ func TestHolder(t *testing.T) {
 	if ann.Level() != approval.User || s.Level() == approval.User || both.Level() == approval.User {
 		t.Error(ann.Level(), s.Level(), both.Level())
 	}
-	must := func(s queue.Store, op queuetest.Operation) {
+	must := func(s store.Store, op queuetest.Operation) {
 		t.Helper()
 		if err := op.Do(s, queuetest.Epoch); err != nil {
 			t.Fatal(err)
@@ -89,9 +90,9 @@ func TestHolder(t *testing.T) {
 }
 
 // holds compares who said yes to the first task.
-func holds(t *testing.T, s queue.Store, want approval.Holder) {
+func holds(t *testing.T, s store.Store, want approval.Holder) {
 	t.Helper()
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		e, found, err := queuetest.First(v, task.Scheduled)
 		if !found || err != nil {
 			t.Fatal(found, err)
@@ -129,9 +130,9 @@ func TestForgery(t *testing.T) {
 // TestLost: a server that lacks a line which this account saw committed is found out.
 func TestLost(t *testing.T) {
 	d, home := pgtest.New(t), t.TempDir()+"/seen"
-	lost := func(s queue.Store) (lost string) {
+	lost := func(s store.Store) (lost string) {
 		t.Helper()
-		err := s.View(func(v queue.View) (err error) {
+		err := s.View(func(v store.View) (err error) {
 			lost, err = v.Lost()
 			return err
 		})
@@ -154,7 +155,7 @@ func TestLost(t *testing.T) {
 		UPDATE pulse.queue SET seq = 2, head = (SELECT 'sha256:' || encode(sha256(convert_to(line, 'UTF8')), 'hex') FROM pulse.audit WHERE seq = 2)`)
 	again := open(t, d.DSN("machine1"))
 	again.Remember(home)
-	for _, s := range []queue.Store{s, again} {
+	for _, s := range []store.Store{s, again} {
 		if got := lost(s); !strings.Contains(got, "number 3") {
 			t.Errorf("%q", got)
 		}
@@ -169,7 +170,7 @@ func TestLostRead(t *testing.T) {
 	reader.Remember(home)
 	look := func(s *pgstore.Store, first func()) (lost string) {
 		t.Helper()
-		err := s.View(func(v queue.View) (err error) {
+		err := s.View(func(v store.View) (err error) {
 			first()
 			lost, err = v.Lost()
 			return err

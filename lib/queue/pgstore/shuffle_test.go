@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
@@ -90,9 +90,9 @@ func (s *shuffle) move(name string) []step {
 		case e == task.Finished && s.IntN(2) == 0:
 			return []step{proposing(l, s.names[s.IntN(len(s.names))])}
 		case e == task.Carried, e == task.Extracted:
-			return []step{result(l, map[task.Event]queue.Shelf{task.Carried: queue.Drafts, task.Extracted: queue.Extracts}[e])}
+			return []step{result(l, map[task.Event]store.Shelf{task.Carried: store.Drafts, task.Extracted: store.Extracts}[e])}
 		case from == task.Running && s.IntN(3) == 0 && e != task.Cancelled && e != task.Finished:
-			l = result(l, queue.Results)
+			l = result(l, store.Results)
 		}
 		if e == task.Restored || s.IntN(3) == 0 {
 			l.Approval = s.yeses[name]

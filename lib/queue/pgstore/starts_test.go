@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 )
 
 // TestStartsRead: all starts are read, whatever times their lines have, and stay known whatever
@@ -19,7 +19,7 @@ func TestStartsRead(t *testing.T) {
 		t.Helper()
 		done := make(chan error)
 		go func() {
-			done <- s.View(func(v queue.View) error { return v.Starts(now, func(queue.Start) { n++ }) })
+			done <- s.View(func(v store.View) error { return v.Starts(now, func(store.Start) { n++ }) })
 		}()
 		select {
 		case err := <-done:
@@ -39,7 +39,7 @@ func TestStartsRead(t *testing.T) {
 	}
 	now := time.Now()
 	all := count(now)
-	count(now.Add(3 * queue.Window))
+	count(now.Add(3 * store.Window))
 	if n := count(now); n != all || n <= 10000 {
 		t.Errorf("of %d starts, %d are left after the clock was wrong", all, n)
 	}

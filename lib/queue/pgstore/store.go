@@ -5,7 +5,7 @@
 // where that may be less (the connection broke, or there was a notice), the store asks again
 // what became of it before Update returns. The log holds the same lines, byte for byte, as in
 // flat files. A thing is kept as the number of the line that made it, so it can't differ from
-// the log: what the line says of it is queue.Changes. Nothing is changed but by the functions
+// the log: what the line says of it is store.Changes. Nothing is changed but by the functions
 // of schema.sql, which believe no client.
 //
 // How: Update locks the queue's only row, reads, and then commits its lines in one call; what it
@@ -27,8 +27,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/seen"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
@@ -79,7 +79,7 @@ type Store struct {
 }
 
 // The Store is a store of package queue.
-var _ queue.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Interrupt ends a wait for the queue's lock, or for a commit, when done is closed. What
 // takes no longer than grace goes on.

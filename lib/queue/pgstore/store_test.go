@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -35,8 +36,8 @@ func open(tb testing.TB, name string) *pgstore.Store {
 // cast plays the parts of a life: a machine does what commands do from cron, a person
 // answers, and what is both at once in the life has a login that is both.
 type cast struct {
-	queue.Store // the machine
-	ann, both   queue.Store
+	store.Store // the machine
+	ann, both   store.Store
 }
 
 func castOf(tb testing.TB, d *pgtest.DB) *cast { return castBy(tb, d, "") }
@@ -49,7 +50,7 @@ func castBy(tb testing.TB, d *pgtest.DB, pool string) *cast {
 // played returns a life whose operations are done by whom they belong to, on a cast.
 func played(life []queuetest.Operation) (list []queuetest.Operation) {
 	for _, op := range life {
-		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s queue.Store, now time.Time) error {
+		list = append(list, queuetest.Operation{Name: op.Name, Do: func(s store.Store, now time.Time) error {
 			login := "machine1"
 			switch name, _, _ := strings.Cut(op.Name, " "); name {
 			case "approve", "agree", "correct", "deny", "revise", "requeue", "grant", "session", "end", "released", "held", "confirm":
@@ -61,7 +62,7 @@ func played(life []queuetest.Operation) (list []queuetest.Operation) {
 				login = "all1"
 			}
 			if c, ok := s.(*cast); ok {
-				return op.Do(map[string]queue.Store{"machine1": c.Store, "ann": c.ann, "all1": c.both}[login], now)
+				return op.Do(map[string]store.Store{"machine1": c.Store, "ann": c.ann, "all1": c.both}[login], now)
 			}
 			return op.Do(&stamped{s, login}, now)
 		}})
@@ -71,12 +72,12 @@ func played(life []queuetest.Operation) (list []queuetest.Operation) {
 
 // stamped is another store, whose lines are as the server would make them of a login.
 type stamped struct {
-	queue.Store
+	store.Store
 	login string
 }
 
-func (s *stamped) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	return s.Store.Update(func(v queue.View) (*queue.Commit, error) {
+func (s *stamped) Update(fn func(store.View) (*store.Commit, error)) error {
+	return s.Store.Update(func(v store.View) (*store.Commit, error) {
 		c, err := fn(v)
 		for i := 0; err == nil && i < len(c.Lines); i++ {
 			s.stamp(&c.Lines[i])
@@ -121,7 +122,7 @@ func TestSame(t *testing.T) {
 
 func TestStorm(t *testing.T) {
 	d := pgtest.New(t)
-	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), d.DSN("machine1")) }
+	o := func() (store.Store, error) { return pgstore.Open(context.Background(), d.DSN("machine1")) }
 	if err := queuetest.Storm(o, 4, 10); err != nil {
 		t.Error(err)
 	}
@@ -147,7 +148,7 @@ func TestPooled(t *testing.T) {
 	if list, _ := findings(t, d); len(list) > 0 {
 		t.Error(list)
 	}
-	o := func() (queue.Store, error) { return pgstore.Open(context.Background(), other.DSN("machine1")+pool) }
+	o := func() (store.Store, error) { return pgstore.Open(context.Background(), other.DSN("machine1")+pool) }
 	if err := queuetest.Storm(o, 4, 10); err != nil {
 		t.Error(err)
 	}
@@ -184,13 +185,13 @@ func TestInterrupt(t *testing.T) {
 	a, b := open(t, d.DSN("machine1")), open(t, d.DSN("machine2"))
 	done := make(chan struct{})
 	b.Interrupt(done)
-	err := a.Update(func(queue.View) (*queue.Commit, error) {
+	err := a.Update(func(store.View) (*store.Commit, error) {
 		close(done)
 		err := queuetest.Nothing.Do(b, queuetest.Epoch)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-		return &queue.Commit{}, nil
+		return &store.Commit{}, nil
 	})
 	if err != nil {
 		t.Error(err)
@@ -234,8 +235,8 @@ func TestOpenInOrder(t *testing.T) {
 	}
 	defer hold.Drop()
 	states := map[task.State]int{}
-	err = m.View(func(v queue.View) error {
-		return v.Open("", func(e queue.Entry) (bool, error) {
+	err = m.View(func(v store.View) error {
+		return v.Open("", func(e store.Entry) (bool, error) {
 			states[e.State]++
 			have = append(have, e.ID)
 			return true, nil
@@ -247,8 +248,8 @@ func TestOpenInOrder(t *testing.T) {
 	p := proxyTo(t, d)
 	s := open(t, p.dsn(d, "machine2"))
 	p.arm(-1, false)
-	err = s.View(func(v queue.View) error {
-		return v.Open("", func(queue.Entry) (bool, error) { return false, nil })
+	err = s.View(func(v store.View) error {
+		return v.Open("", func(store.Entry) (bool, error) { return false, nil })
 	})
 	rows := strings.Count(strings.Join(p.arm(-1, false), ""), "<D")
 	if err != nil || rows == 0 || rows > 100 {

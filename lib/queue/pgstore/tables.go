@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 )
 
 // tables are those that a log makes: their names, the columns of their keys, and the others.
@@ -22,7 +22,7 @@ var tables = [][3]string{
 const anything = "*"
 
 // beside holds the shelves that have no rows of their own: a task's line says what is there.
-var beside = []queue.Shelf{queue.Meta, queue.Agenda}
+var beside = []store.Shelf{store.Meta, store.Agenda}
 
 // row returns what the columns of a row have to be: as text, and of bytes their digest. It is
 // nil if there must be no such row. The parts of a key are joined by /.
@@ -30,7 +30,7 @@ func (f *fold) row(table, key string) []string {
 	switch t := f.Tasks[key]; {
 	case table == "task" && t.File != nil:
 		opened := ""
-		if e := f.Things[queue.Agenda][key]; e != nil {
+		if e := f.Things[store.Agenda][key]; e != nil {
 			opened = e.entry
 		}
 		return []string{text(t.File.seq), text(t.Opened), text(t.Moved), string(t.State), t.File.kind, t.File.action, t.File.digest, opened}
@@ -48,8 +48,8 @@ func (f *fold) row(table, key string) []string {
 
 func (f *fold) thing(key string) []string {
 	shelf, name, _ := strings.Cut(key, "/")
-	t := f.Things[queue.Shelf(shelf)][name]
-	if t == nil || slices.Contains(beside, queue.Shelf(shelf)) {
+	t := f.Things[store.Shelf(shelf)][name]
+	if t == nil || slices.Contains(beside, store.Shelf(shelf)) {
 		return nil
 	}
 	rest, digest := t.labels, t.digest
@@ -93,6 +93,6 @@ func (f *fold) keys(table string) (keys []string) {
 }
 
 // at returns the key of a thing.
-func at(shelf queue.Shelf, key string) string { return string(shelf) + "/" + key }
+func at(shelf store.Shelf, key string) string { return string(shelf) + "/" + key }
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
 	"pulse/lib/queue/seen"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -47,7 +47,7 @@ const serverNow = "(extract(epoch FROM pulse.now(NULL, NULL)) * 1000000)::bigint
 
 // View runs fn on a snapshot of the queue. If the connection breaks meanwhile, fn runs once
 // more on another one.
-func (s *Store) View(fn func(queue.View) error) error {
+func (s *Store) View(fn func(store.View) error) error {
 	if s.in != nil {
 		return fn(s.in)
 	}
@@ -67,7 +67,7 @@ func (s *Store) View(fn func(queue.View) error) error {
 
 // Update runs fn while the queue is locked, and then carries out the commit that fn returns:
 // all of it, durably, or nothing if fn or the commit fails.
-func (s *Store) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (s *Store) Update(fn func(store.View) (*store.Commit, error)) error {
 	if s.in != nil {
 		return errNested
 	}
@@ -189,7 +189,7 @@ func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted 
 		s.drop() // the next connection says what to do
 		return nil, fault.Temporaryf("", "%s: the queue was given another format", s.name)
 	}
-	v.counts = queue.Counts{
+	v.counts = store.Counts{
 		Day: string(q[3]), Refused: int(num(q[4])), Limited: yes(q[5]),
 		Kept: int(num(q[6])), KeptBytes: num(q[7]), Head: v.head,
 	}
@@ -226,7 +226,7 @@ func (s *Store) end() {
 
 // commit carries a commit out. What follows COMMIT has no deadline: to give it up could make
 // it succeed without the standby, and nobody would know.
-func (s *Store) commit(v *view, c *queue.Commit) error {
+func (s *Store) commit(v *view, c *store.Commit) error {
 	call, mark := s.call(v, c)
 	s.notices = nil
 	ctx, cancel := s.untilInterrupted()
@@ -255,7 +255,7 @@ const logged = "SELECT line FROM pulse.audit WHERE seq > $1 ORDER BY seq"
 // call returns the call that carries a commit out, and the mark by which it is known again. What
 // changes nothing writes all the same: its acknowledgement covers what was read, which may not
 // be at the standby yet.
-func (s *Store) call(v *view, c *queue.Commit) (q stmt, mark int64) {
+func (s *Store) call(v *view, c *store.Commit) (q stmt, mark int64) {
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
 		return say("SELECT pulse.touch()"), 0
 	}
@@ -278,7 +278,7 @@ func (s *Store) call(v *view, c *queue.Commit) (q stmt, mark int64) {
 }
 
 // carried notes what was committed, as the server wrote it, and tells it.
-func (s *Store) carried(v *view, c *queue.Commit, written []row) error {
+func (s *Store) carried(v *view, c *store.Commit, written []row) error {
 	head := v.head
 	for i := range c.Lines {
 		if i >= len(written) {

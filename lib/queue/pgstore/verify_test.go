@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 )
 
 // altered are changes of what a queue holds, which the log does not know of.
@@ -58,7 +58,7 @@ var rewired = []string{
 	"CREATE OR REPLACE FUNCTION pulse.now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT client::timestamptz'",
 }
 
-// TestVerify: after a life with everything in it, the tables are what queue.Changes makes of
+// TestVerify: after a life with everything in it, the tables are what store.Changes makes of
 // the log, which is another program than the server's; and whatever a superuser changes is
 // found. Health finds what needs no look at all things.
 func TestVerify(t *testing.T) {
@@ -67,7 +67,7 @@ func TestVerify(t *testing.T) {
 	if err := queuetest.Same(c, played(queuetest.Life)); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []queue.Store{c.Store, c.ann, c.both} {
+	for _, s := range []store.Store{c.Store, c.ann, c.both} {
 		s.(*pgstore.Store).Close()
 	}
 	if verified, healthy := findings(t, d); len(verified)+len(healthy) != 0 {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
 	"pulse/lib/queue/seen"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -21,12 +21,12 @@ type view struct {
 	head   string    // its hash
 	last   time.Time // its time
 	now    time.Time // by the server's clock, when the view began
-	counts queue.Counts
+	counts store.Counts
 	noted  seen.Noted // before the transaction began
 	known  map[string]*about
 
 	foreseen map[string][]row // answers that came with the beginning
-	opened   queue.Entry      // the one that Open called its function for last
+	opened   store.Entry      // the one that Open called its function for last
 }
 
 // about is what is kept under a key, except bytes: the task of that id, and its things.
@@ -34,7 +34,7 @@ type about struct {
 	state  task.State // "": there is no such task
 	line   []byte     // that moved the task last
 	file   []byte     // if it is small and was asked for with others
-	things map[queue.Shelf]maker
+	things map[store.Shelf]maker
 }
 
 // maker is the line that made a thing what it is.
@@ -137,14 +137,14 @@ func (v *view) Look(keys []string, files bool) error {
 		clear(v.known)
 	}
 	for _, key := range keys {
-		v.known[key] = &about{things: map[queue.Shelf]maker{}}
+		v.known[key] = &about{things: map[store.Shelf]maker{}}
 	}
 	for _, r := range all[0] {
 		a := v.known[string(r[0])]
 		a.state, a.line = task.State(r[1]), r[2]
 	}
 	for _, r := range all[1] {
-		v.known[string(r[0])].things[queue.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), string(r[4])}
+		v.known[string(r[0])].things[store.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), string(r[4])}
 	}
 	for _, r := range slices.Concat(all[2:]...) {
 		v.known[string(r[0])].file = r[1]
@@ -153,10 +153,10 @@ func (v *view) Look(keys []string, files bool) error {
 }
 
 // made reads the rows of sqlThing.
-func made(rows []row) map[queue.Shelf]maker {
-	things := map[queue.Shelf]maker{}
+func made(rows []row) map[store.Shelf]maker {
+	things := map[store.Shelf]maker{}
 	for _, r := range rows {
-		things[queue.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
+		things[store.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
 	}
 	return things
 }
@@ -177,16 +177,16 @@ func (v *view) Where(id string) (task.State, error) {
 }
 
 // Has reports whether there is a thing.
-func (v *view) Has(s queue.Shelf, key string) (bool, error) {
+func (v *view) Has(s store.Shelf, key string) (bool, error) {
 	if slices.Contains(task.States, task.State(s)) {
 		st, err := v.Where(key)
-		return queue.On(st) == s, err
+		return store.On(st) == s, err
 	}
 	a, _, err := v.about(key)
 	switch {
 	case err != nil:
 		return false, err
-	case s == queue.Meta:
+	case s == store.Meta:
 		_, err := making(a.line, s, key)
 		return err == nil, nil
 	}
@@ -195,12 +195,12 @@ func (v *view) Has(s queue.Shelf, key string) (bool, error) {
 }
 
 // There says that all may be: an open task is the row that Open reads, and of the rest Look knows.
-func (v *view) There(queue.Shelf) (func(id string) bool, error) {
+func (v *view) There(store.Shelf) (func(id string) bool, error) {
 	return func(string) bool { return true }, nil
 }
 
 // Get reads a thing. Bytes that this login may not see are ErrCorrupt.
-func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
+func (v *view) Get(s store.Shelf, key string) (item store.Item, err error) {
 	if slices.Contains(task.States, task.State(s)) {
 		return v.file(s, key)
 	}
@@ -208,17 +208,17 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 	if err != nil {
 		return item, err
 	}
-	if s == queue.Meta {
+	if s == store.Meta {
 		c, err := making(a.line, s, key)
-		return queue.Item{Bytes: c.Bytes}, err
+		return store.Item{Bytes: c.Bytes}, err
 	}
 	t, there := a.things[s]
 	if !there {
 		return item, unknown(key)
 	}
 	from := s
-	if s == queue.Spent { // put aside, and else as it was
-		from = queue.Approvals
+	if s == store.Spent { // put aside, and else as it was
+		from = store.Approvals
 	}
 	c, err := making(t.line, from, key)
 	if c.Answer && t.who != "" {
@@ -229,16 +229,16 @@ func (v *view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
 		return item, err
 	}
 	item.Bytes, err = v.bytes(sqlBytes, string(s), key)
-	if err == nil && s == queue.Outbox {
+	if err == nil && s == store.Outbox {
 		if item.Bytes = proposals(item.Bytes, c.Lines, t.rest); item.Bytes == nil {
-			err = fmt.Errorf("%w: the outbox of %s", queue.ErrCorrupt, key)
+			err = fmt.Errorf("%w: the outbox of %s", store.ErrCorrupt, key)
 		}
 	}
 	return item, err
 }
 
 // file reads the file of a task in a state.
-func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
+func (v *view) file(s store.Shelf, id string) (item store.Item, err error) {
 	var also []stmt
 	if known := v.known[id]; !v.reader && (known == nil || known.file == nil) {
 		also = []stmt{say(sqlFile, id)}
@@ -247,16 +247,16 @@ func (v *view) file(s queue.Shelf, id string) (item queue.Item, err error) {
 	switch {
 	case err != nil:
 		return item, err
-	case queue.On(a.state) != s || a.state == "":
+	case store.On(a.state) != s || a.state == "":
 		return item, unknown(id)
 	case v.reader:
 		return item, v.unseen()
 	case also == nil:
-		return queue.Item{Bytes: a.file}, nil
+		return store.Item{Bytes: a.file}, nil
 	case len(all[0]) == 0:
-		return item, fmt.Errorf("%w: %s has no file", queue.ErrCorrupt, id)
+		return item, fmt.Errorf("%w: %s has no file", store.ErrCorrupt, id)
 	}
-	return queue.Item{Bytes: all[0][0][0]}, nil
+	return store.Item{Bytes: all[0][0][0]}, nil
 }
 
 // bytes reads what was staged with a line.
@@ -269,14 +269,14 @@ func (v *view) bytes(sql string, args ...any) ([]byte, error) {
 		return nil, err
 	}
 	if len(all[0]) == 0 {
-		return nil, fmt.Errorf("%w: its bytes are gone", queue.ErrCorrupt)
+		return nil, fmt.Errorf("%w: its bytes are gone", store.ErrCorrupt)
 	}
 	return all[0][0][0], nil
 }
 
 // Staged returns bytes as they came with a line: the file of a task, on the shelf of any state,
 // or what lies on a shelf; nil: there are none.
-func (s *Store) Staged(shelf queue.Shelf, key string) ([]byte, error) {
+func (s *Store) Staged(shelf store.Shelf, key string) ([]byte, error) {
 	q := say(sqlBytes, string(shelf), key)
 	if slices.Contains(task.States, task.State(shelf)) {
 		q = say(sqlFile, key)
@@ -288,28 +288,28 @@ func (s *Store) Staged(shelf queue.Shelf, key string) ([]byte, error) {
 	return all[0][0][0], nil
 }
 
-func unknown(key string) error { return fmt.Errorf("%w: %s", queue.ErrUnknown, key) }
+func unknown(key string) error { return fmt.Errorf("%w: %s", store.ErrUnknown, key) }
 
 func (v *view) unseen() error {
-	return fmt.Errorf("%w: %s sees no content", queue.ErrCorrupt, v.cfg.User)
+	return fmt.Errorf("%w: %s sees no content", store.ErrCorrupt, v.cfg.User)
 }
 
 // making returns what a line of the log makes of a thing. Without a line, or if that does not
 // make the thing, the error is ErrUnknown.
-func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
+func making(raw []byte, s store.Shelf, key string) (store.Change, error) {
 	if raw == nil {
-		return queue.Change{}, unknown(key)
+		return store.Change{}, unknown(key)
 	}
 	l, err := audit.Parse(raw)
 	if err != nil {
-		return queue.Change{}, fmt.Errorf("%w: %w", journal.ErrBroken, err)
+		return store.Change{}, fmt.Errorf("%w: %w", journal.ErrBroken, err)
 	}
-	for _, c := range queue.Changes(&l) {
+	for _, c := range store.Changes(&l) {
 		if c.Shelf == s && c.Key == key && !c.Gone() {
 			return c, nil
 		}
 	}
-	return queue.Change{}, unknown(key)
+	return store.Change{}, unknown(key)
 }
 
 // Clock returns what the server's clock said when the view began, zero if it leaves that to others,
@@ -317,4 +317,4 @@ func making(raw []byte, s queue.Shelf, key string) (queue.Change, error) {
 func (v *view) Clock() (now, last time.Time, err error) { return v.now, v.last, nil }
 
 // Counts returns what the queue counts.
-func (v *view) Counts() queue.Counts { return v.counts }
+func (v *view) Counts() store.Counts { return v.counts }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 )
 
@@ -105,7 +105,7 @@ const lockTimeout = 60 * time.Second
 
 // locked says that others kept the lock for so long.
 func locked(d time.Duration) error {
-	return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'", "%w for %s", queue.ErrLocked, d)
+	return fault.Temporaryf("run it again, or see who holds the lock: psql -c 'TABLE pg_stat_activity'", "%w for %s", store.ErrLocked, d)
 }
 
 // untrusted reports whether a certificate, of the server or of this login, is not good. That
@@ -126,13 +126,13 @@ func (s *Store) fail(err error) error {
 	case untrusted(err):
 		return fault.Usagef("see sslrootcert, sslcert and the name of the host: man pulse-deploy, Certificates", "%s: %w", s.name, err)
 	case !errors.As(err, &pg):
-		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, queue.ErrAway, err)
+		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, store.ErrAway, err)
 	}
 	switch pg.Code {
 	case "PU001":
-		return fmt.Errorf("%w: %s", queue.ErrConflict, pg.Message)
+		return fmt.Errorf("%w: %s", store.ErrConflict, pg.Message)
 	case "PU002":
-		refused := &queue.Forbidden{Task: pg.Detail, Why: pg.Message}
+		refused := &store.Forbidden{Task: pg.Detail, Why: pg.Message}
 		return fault.Failedf("name a login of a role that may: man pulse-deploy, MANY MACHINES", "%s: %w", s.name, refused)
 	case "55P03":
 		return locked(lockTimeout)
@@ -143,7 +143,7 @@ func (s *Store) fail(err error) error {
 	}
 	switch pg.Code[:2] {
 	case "08", "57":
-		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, queue.ErrAway, err)
+		return fault.Temporaryf("run it again", "%s: %w: %w", s.name, store.ErrAway, err)
 	case "40", "53", "55", "58":
 		return fault.Temporaryf("", "%s: %w", s.name, err)
 	}

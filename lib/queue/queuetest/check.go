@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -52,7 +53,7 @@ func NewWorld(m Medium) (*World, error) {
 
 // settle runs the next command, notes what the queue says, and looks whether it is sound.
 func (w *World) settle() error {
-	read := Operation{"read", func(s queue.Store, _ time.Time) (err error) {
+	read := Operation{"read", func(s store.Store, _ time.Time) (err error) {
 		w.State, err = Dump(s)
 		return err
 	}}
@@ -210,7 +211,7 @@ func Randomly(w *World, r *rand.Rand) error {
 
 // Same lives a life on a store and on Memory, and compares what they say after each
 // operation.
-func Same(s queue.Store, life []Operation) error {
+func Same(s store.Store, life []Operation) error {
 	memory := NewMemory()
 	for i, op := range life {
 		now := Epoch.Add(time.Duration(i) * 31 * time.Hour)
@@ -240,16 +241,16 @@ func differ(got, want string) string {
 }
 
 // Dump returns everything that a queue says, except what is random.
-func Dump(s queue.Store) (string, error) {
+func Dump(s store.Store) (string, error) {
 	var b strings.Builder
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		b.Reset()
 		return errors.Join(dumpLog(&b, v), dumpTasks(&b, v), dumpRest(&b, v))
 	})
 	return b.String(), err
 }
 
-func dumpLog(b *strings.Builder, v queue.View) error {
+func dumpLog(b *strings.Builder, v store.View) error {
 	lines, err := v.Lines(time.Time{}, nil)
 	if err != nil {
 		return err
@@ -286,9 +287,9 @@ func dumpLog(b *strings.Builder, v queue.View) error {
 	return err
 }
 
-func dumpTasks(b *strings.Builder, v queue.View) error {
+func dumpTasks(b *strings.Builder, v store.View) error {
 	for _, st := range task.States {
-		err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+		err := v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 			t, err := queue.Load(v, st, id)
 			if err != nil {
 				return false, err
@@ -308,14 +309,14 @@ func dumpTasks(b *strings.Builder, v queue.View) error {
 			return err
 		}
 	}
-	err := v.Open("", func(e queue.Entry) (bool, error) {
+	err := v.Open("", func(e store.Entry) (bool, error) {
 		fmt.Fprintf(b, "open %s %s\n", e.ID, e.State)
 		return true, nil
 	})
 	for i, st := range task.States {
 		if err == nil && st.Open() {
 			n := i
-			err = v.Sift(st, func(e queue.Entry) (bool, error) {
+			err = v.Sift(st, func(e store.Entry) (bool, error) {
 				n++
 				fmt.Fprintf(b, "sifted %s %s\n", e.ID, e.State)
 				return n%3 != 0, nil
@@ -325,7 +326,7 @@ func dumpTasks(b *strings.Builder, v queue.View) error {
 	return err
 }
 
-func dumpRest(b *strings.Builder, v queue.View) error {
+func dumpRest(b *strings.Builder, v store.View) error {
 	parents, err := queue.Proposers(v)
 	slices.Sort(parents)
 	for _, parent := range parents {

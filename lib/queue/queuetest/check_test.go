@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -21,11 +21,11 @@ type kill struct{}
 // memory is Memory as a medium: a step is a line that is carried out.
 type memory struct {
 	*Memory
-	naive func(*Memory) queue.Store // a store that breaks a promise; nil: none
+	naive func(*Memory) store.Store // a store that breaks a promise; nil: none
 	steps *int
 }
 
-func medium(naive func(*Memory) queue.Store) memory {
+func medium(naive func(*Memory) store.Store) memory {
 	return memory{Memory: NewMemory(), naive: naive, steps: new(int)}
 }
 
@@ -38,7 +38,7 @@ func (m memory) Run(op *Operation, now time.Time, _ *rand.Rand) (err error) {
 			err = ErrKilled
 		}
 	}()
-	var s queue.Store = m.Memory
+	var s store.Store = m.Memory
 	if m.naive != nil {
 		s = m.naive(m.Memory)
 	}
@@ -87,7 +87,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	m := NewMemory()
-	if err := Storm(func() (queue.Store, error) { return m, nil }, 8, 20); err != nil {
+	if err := Storm(func() (store.Store, error) { return m, nil }, 8, 20); err != nil {
 		t.Error(err)
 	}
 }
@@ -95,7 +95,7 @@ func TestMemory(t *testing.T) {
 // inPlace changes the store line by line, so that half of a commit may stay.
 type inPlace struct{ *Memory }
 
-func (s inPlace) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (s inPlace) Update(fn func(store.View) (*store.Commit, error)) error {
 	c, err := fn(view{s.Memory})
 	for i := range c.Lines {
 		if err == nil {
@@ -110,7 +110,7 @@ func (s inPlace) Update(fn func(queue.View) (*queue.Commit, error)) error {
 // hasty takes no lock between what it reads and what it writes.
 type hasty struct{ *Memory }
 
-func (s hasty) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (s hasty) Update(fn func(store.View) (*store.Commit, error)) error {
 	s.mu.Lock()
 	before := &Memory{kept: s.clone()}
 	s.mu.Unlock()
@@ -119,17 +119,17 @@ func (s hasty) Update(fn func(queue.View) (*queue.Commit, error)) error {
 	if err != nil {
 		return err
 	}
-	return s.Memory.Update(func(queue.View) (*queue.Commit, error) { return c, nil })
+	return s.Memory.Update(func(store.View) (*store.Commit, error) { return c, nil })
 }
 
 // dropping forgets some changes, or does more than it should.
 type dropping struct {
 	*Memory
-	drop func(*audit.Line, *queue.Commit)
+	drop func(*audit.Line, *store.Commit)
 }
 
-func (s dropping) Update(fn func(queue.View) (*queue.Commit, error)) error {
-	return s.Memory.Update(func(v queue.View) (*queue.Commit, error) {
+func (s dropping) Update(fn func(store.View) (*store.Commit, error)) error {
+	return s.Memory.Update(func(v store.View) (*store.Commit, error) {
 		c, err := fn(v)
 		if err == nil {
 			for i := range c.Lines {
@@ -143,7 +143,7 @@ func (s dropping) Update(fn func(queue.View) (*queue.Commit, error)) error {
 // TestNaiveStores is the control: a store that breaks a promise must be caught.
 func TestNaiveStores(t *testing.T) {
 	t.Run("in place", func(t *testing.T) {
-		w, err := NewWorld(medium(func(m *Memory) queue.Store { return inPlace{m} }))
+		w, err := NewWorld(medium(func(m *Memory) store.Store { return inPlace{m} }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,8 +153,8 @@ func TestNaiveStores(t *testing.T) {
 	})
 	t.Run("acknowledges and forgets", func(t *testing.T) {
 		var lost atomic.Int64
-		w, err := NewWorld(medium(func(m *Memory) queue.Store {
-			return dropping{m, func(l *audit.Line, c *queue.Commit) {
+		w, err := NewWorld(medium(func(m *Memory) store.Store {
+			return dropping{m, func(l *audit.Line, c *store.Commit) {
 				if l.Event == task.Approved && lost.Add(1) > 3 {
 					c.Lines, c.Blobs = nil, nil
 				}
@@ -167,31 +167,31 @@ func TestNaiveStores(t *testing.T) {
 			t.Error("nothing was found")
 		}
 	})
-	for name, drop := range map[string]func(*audit.Line, *queue.Commit){
-		"loses what a worker printed": func(l *audit.Line, _ *queue.Commit) {
+	for name, drop := range map[string]func(*audit.Line, *store.Commit){
+		"loses what a worker printed": func(l *audit.Line, _ *store.Commit) {
 			if l.Event == task.Finished {
 				l.Result = ""
 			}
 		},
-		"keeps a yes that was denied": func(l *audit.Line, _ *queue.Commit) {
+		"keeps a yes that was denied": func(l *audit.Line, _ *store.Commit) {
 			if l.Event == task.Undecided {
 				l.Approval = &approval.Approval{Task: l.Task}
 			}
 		},
-		"loses a position":         func(l *audit.Line, _ *queue.Commit) { l.Positions = nil },
-		"forgets what is answered": func(l *audit.Line, _ *queue.Commit) { l.Link = task.Link{} },
-		"keeps what has a receipt": func(l *audit.Line, _ *queue.Commit) { l.Parent = "" },
-		"keeps nothing that was refused": func(l *audit.Line, _ *queue.Commit) {
+		"loses a position":         func(l *audit.Line, _ *store.Commit) { l.Positions = nil },
+		"forgets what is answered": func(l *audit.Line, _ *store.Commit) { l.Link = task.Link{} },
+		"keeps what has a receipt": func(l *audit.Line, _ *store.Commit) { l.Parent = "" },
+		"keeps nothing that was refused": func(l *audit.Line, _ *store.Commit) {
 			if l.Event == task.Refused {
 				l.Digest = ""
 			}
 		},
-		"keeps what was refused for ever": func(l *audit.Line, _ *queue.Commit) {
+		"keeps what was refused for ever": func(l *audit.Line, _ *store.Commit) {
 			if l.Event == audit.Forgotten {
 				l.Event = audit.Read
 			}
 		},
-		"forgets a hold": func(l *audit.Line, _ *queue.Commit) {
+		"forgets a hold": func(l *audit.Line, _ *store.Commit) {
 			if l.Event == audit.Held {
 				l.Event = audit.Released
 			}
@@ -206,7 +206,7 @@ func TestNaiveStores(t *testing.T) {
 	t.Run("hasty", func(t *testing.T) {
 		m := NewMemory()
 		s := hasty{m}
-		if err := Storm(func() (queue.Store, error) { return s, nil }, 8, 50); err == nil {
+		if err := Storm(func() (store.Store, error) { return s, nil }, 8, 50); err == nil {
 			t.Error("nothing was found")
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/authorize/hook"
 	"pulse/lib/queue"
 	"pulse/lib/queue/finding"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -20,7 +21,7 @@ import (
 // Operation is what one command changes.
 type Operation struct {
 	Name string
-	Do   func(s queue.Store, now time.Time) error
+	Do   func(s store.Store, now time.Time) error
 }
 
 // Epoch is when these lives begin.
@@ -28,12 +29,12 @@ var Epoch = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 // Add adds records to the queue.
 func Add(lines ...string) Operation {
-	return Operation{fmt.Sprintf("add %d", len(lines)), func(s queue.Store, now time.Time) error {
+	return Operation{fmt.Sprintf("add %d", len(lines)), func(s store.Store, now time.Time) error {
 		return add(s, now, 0, lines)
 	}}
 }
 
-func add(s queue.Store, now time.Time, keep time.Duration, lines []string) error {
+func add(s store.Store, now time.Time, keep time.Duration, lines []string) error {
 	b := queue.NewBatch(s, false, 1000, func() time.Time { return now })
 	b.Keep, b.Spare = keep, 1<<30
 	for _, l := range lines {
@@ -50,14 +51,14 @@ func add(s queue.Store, now time.Time, keep time.Duration, lines []string) error
 
 // Update is an operation of one Update.
 func Update(name string, fn func(tx *queue.Tx, now time.Time) error) Operation {
-	return Operation{name, func(s queue.Store, now time.Time) error {
+	return Operation{name, func(s store.Store, now time.Time) error {
 		return queue.Update(s, func(tx *queue.Tx) error { return fn(tx, now) })
 	}}
 }
 
 // First loads the oldest task of a state.
-func First(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
-	err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+func First(v store.View, st task.State) (s queue.Stored, found bool, err error) {
+	err = v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 		found = true
 		s, err = queue.Load(v, st, id)
 		return false, err
@@ -118,7 +119,7 @@ func Finish(end queue.End) Operation {
 
 // startedOn returns the approval on which a task was started. A run still knows it after
 // it was spent.
-func startedOn(v queue.View, id string) (a *approval.Approval, err error) {
+func startedOn(v store.View, id string) (a *approval.Approval, err error) {
 	if a, err = queue.ApprovalOf(v, id); a != nil || err != nil {
 		return a, err
 	}
@@ -192,14 +193,14 @@ var (
 		return queue.FinishCancelled(tx, &queue.Claim{Stored: s}, end, now)
 	})
 	CancelAll = Update("cancel all", func(tx *queue.Tx, now time.Time) error {
-		return tx.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
+		return tx.Each(store.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			_, err := queue.Cancel(tx, id, "me", now)
 			return true, err
 		})
 	})
 	Prune = Update("prune", func(tx *queue.Tx, now time.Time) error {
 		for _, st := range []task.State{task.Completed, task.Rejected, task.Failed} {
-			err := tx.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+			err := tx.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 				s, err := queue.Load(tx, st, id)
 				if err != nil {
 					return false, err
@@ -269,7 +270,7 @@ var EndSession = Update("end session", func(tx *queue.Tx, now time.Time) error {
 
 // By is an operation by a clock that is wrong by so much.
 func By(wrong time.Duration, op Operation) Operation {
-	return Operation{fmt.Sprintf("%s, by a clock %s off", op.Name, wrong), func(s queue.Store, now time.Time) error {
+	return Operation{fmt.Sprintf("%s, by a clock %s off", op.Name, wrong), func(s store.Store, now time.Time) error {
 		return op.Do(s, now.Add(wrong))
 	}}
 }

@@ -4,8 +4,8 @@
 // the power is cut (Everywhere, Randomly); and if many commands may work on it at once
 // (Storm).
 //
-// Invariant: Memory is the simplest store that keeps the promises of queue.Store. It holds
-// only the log and what queue.Fold makes of it, so a store that says something else
+// Invariant: Memory is the simplest store that keeps the promises of store.Store. It holds
+// only the log and what store.Fold makes of it, so a store that says something else
 // than Memory is wrong. Caveat: it is for tests; nothing in it is durable.
 package queuetest
 
@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -39,25 +39,25 @@ type Memory struct {
 
 // kept is what a store keeps. Update works on a copy of it.
 type kept struct {
-	*queue.Fold[string, thing]
+	*store.Fold[string, thing]
 	lines  []audit.Line
-	starts []queue.Start
+	starts []store.Start
 }
 
 type thing struct {
 	bytes  []byte
 	made   time.Time
 	writer approval.Holder
-	entry  queue.Entry // of an open task
+	entry  store.Entry // of an open task
 }
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{kept: kept{Fold: queue.NewFold[string, thing](func(key string) string { return key }, nil)}}
+	return &Memory{kept: kept{Fold: store.NewFold[string, thing](func(key string) string { return key }, nil)}}
 }
 
 func (k *kept) clone() kept {
-	c := kept{queue.NewFold(k.Key, k.Keep), slices.Clone(k.lines), slices.Clone(k.starts)}
+	c := kept{store.NewFold(k.Key, k.Keep), slices.Clone(k.lines), slices.Clone(k.starts)}
 	c.Seq, c.Head, c.Counts = k.Seq, k.Head, k.Counts
 	c.Counts.Tasks = maps.Clone(k.Counts.Tasks)
 	c.Tasks, c.Outboxes = maps.Clone(k.Tasks), maps.Clone(k.Outboxes)
@@ -74,15 +74,15 @@ func (m *Memory) fail(step string) error {
 	return m.Fail(step)
 }
 
-// View implements queue.Store.
-func (m *Memory) View(fn func(queue.View) error) error {
+// View implements store.Store.
+func (m *Memory) View(fn func(store.View) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return fn(view{m})
 }
 
-// Update implements queue.Store.
-func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
+// Update implements store.Store.
+func (m *Memory) Update(fn func(store.View) (*store.Commit, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, err := fn(view{m})
@@ -106,8 +106,8 @@ func (m *Memory) Update(fn func(queue.View) (*queue.Commit, error)) error {
 }
 
 // carryOut changes everything as a line says.
-func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) (err error) {
-	k.Keep = func(l *audit.Line, c *queue.Change) thing {
+func (k *kept) carryOut(l *audit.Line, blobs []store.Blob) (err error) {
+	k.Keep = func(l *audit.Line, c *store.Change) thing {
 		t, bad := keep(l, c, blobs)
 		if bad != nil {
 			err = fmt.Errorf("%s %s: %w", l.Event, c.Shelf, bad)
@@ -117,24 +117,24 @@ func (k *kept) carryOut(l *audit.Line, blobs []queue.Blob) (err error) {
 	k.lines = append(k.lines, *l)
 	k.Add(l.Append(nil), l)
 	if l.Event == audit.ClockJumped { // for a day, they are counted from the log
-		k.starts = slices.DeleteFunc(k.starts, func(st queue.Start) bool { return st.Time.After(l.Time) })
+		k.starts = slices.DeleteFunc(k.starts, func(st store.Start) bool { return st.Time.After(l.Time) })
 	}
 	if l.Event == task.Started {
-		e := queue.EntryOf(l)
-		k.starts = append(k.starts, queue.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})
+		e := store.EntryOf(l)
+		k.starts = append(k.starts, store.Start{Time: l.Time, Kind: e.Kind, External: e.External, Sender: e.Sender})
 	}
 	return err
 }
 
 // keep returns what a line makes of a thing.
-func keep(l *audit.Line, c *queue.Change, blobs []queue.Blob) (thing, error) {
+func keep(l *audit.Line, c *store.Change, blobs []store.Blob) (thing, error) {
 	switch {
-	case c.Shelf == queue.Agenda:
-		return thing{entry: queue.EntryOf(l)}, nil
+	case c.Shelf == store.Agenda:
+		return thing{entry: store.EntryOf(l)}, nil
 	case c.Bytes != nil:
 		return thing{bytes: c.Bytes, made: l.Time}, nil
 	}
-	i := slices.IndexFunc(blobs, func(b queue.Blob) bool {
+	i := slices.IndexFunc(blobs, func(b store.Blob) bool {
 		return b.Shelf == c.Shelf && b.Key == c.Key && is(c, b.Bytes)
 	})
 	if i < 0 {
@@ -148,43 +148,43 @@ func keep(l *audit.Line, c *queue.Change, blobs []queue.Blob) (thing, error) {
 }
 
 // is reports whether these are the bytes that a change says were staged.
-func is(c *queue.Change, b []byte) bool {
+func is(c *store.Change, b []byte) bool {
 	if c.Lines == nil {
 		return task.Digest(b) == c.Digest
 	}
-	lines, err := queue.ReadOutbox(b)
+	lines, err := store.ReadOutbox(b)
 	return err == nil && slices.Equal(lines, c.Lines)
 }
 
 // shelf returns what is on a shelf.
-func (k *kept) shelf(s queue.Shelf) map[string]thing {
+func (k *kept) shelf(s store.Shelf) map[string]thing {
 	if !slices.Contains(task.States, task.State(s)) {
 		return k.Things[s]
 	}
 	files := map[string]thing{}
 	for id, t := range k.Tasks {
-		if queue.On(t.State) == s {
+		if store.On(t.State) == s {
 			files[id] = t.File
 		}
 	}
 	return files
 }
 
-// List implements queue.Store.
-func (m *Memory) List(states []task.State, want func(*queue.Entry) bool) (all []queue.Listed, err error) {
-	err = m.View(func(v queue.View) error {
+// List implements store.Store.
+func (m *Memory) List(states []task.State, want func(*store.Entry) bool) (all []store.Listed, err error) {
+	err = m.View(func(v store.View) error {
 		for _, st := range states {
-			l := queue.Listed{State: st}
+			l := store.Listed{State: st}
 			if st.Open() {
-				err = v.Open(st, func(e queue.Entry) (bool, error) {
+				err = v.Open(st, func(e store.Entry) (bool, error) {
 					if want(&e) {
-						l.IDs = append(l.IDs, queue.IDOf(e.ID))
+						l.IDs = append(l.IDs, store.IDOf(e.ID))
 					}
 					return true, nil
 				})
 			} else {
-				err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
-					l.IDs = append(l.IDs, queue.IDOf(id))
+				err = v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
+					l.IDs = append(l.IDs, store.IDOf(id))
 					return true, nil
 				})
 			}
@@ -198,7 +198,7 @@ func (m *Memory) List(states []task.State, want func(*queue.Entry) bool) (all []
 	return all, err
 }
 
-// Match implements queue.Store.
+// Match implements store.Store.
 func (m *Memory) Match(prefix string) (ids []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,14 +212,14 @@ func (m *Memory) Match(prefix string) (ids []string, err error) {
 	for _, open := range []bool{true, false} {
 		for _, st := range task.States {
 			if st.Open() == open {
-				begins(m.shelf(queue.On(st)))
+				begins(m.shelf(store.On(st)))
 			}
 		}
 		if open && len(ids) > 0 {
 			return ids, nil
 		}
 	}
-	begins(m.Things[queue.Pruned])
+	begins(m.Things[store.Pruned])
 	return ids, nil
 }
 
@@ -229,46 +229,46 @@ func (v view) Where(id string) (task.State, error) {
 	return v.m.Tasks[id].State, v.m.fail("Where")
 }
 
-func (v view) Has(s queue.Shelf, key string) (bool, error) {
+func (v view) Has(s store.Shelf, key string) (bool, error) {
 	_, ok := v.m.Get(s, key)
 	return ok, v.m.fail("Has")
 }
 
-func (v view) Get(s queue.Shelf, key string) (queue.Item, error) {
+func (v view) Get(s store.Shelf, key string) (store.Item, error) {
 	t, ok := v.m.Get(s, key)
 	if err := v.m.fail("Get"); err != nil {
-		return queue.Item{}, err
+		return store.Item{}, err
 	}
 	if !ok {
-		return queue.Item{}, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
+		return store.Item{}, fmt.Errorf("%w: %s", store.ErrUnknown, key)
 	}
-	if s == queue.Outbox {
-		return queue.Item{Bytes: v.m.rest(key, t.bytes)}, nil
+	if s == store.Outbox {
+		return store.Item{Bytes: v.m.rest(key, t.bytes)}, nil
 	}
-	return queue.Item{Bytes: bytes.Clone(t.bytes), Writer: t.writer}, nil
+	return store.Item{Bytes: bytes.Clone(t.bytes), Writer: t.writer}, nil
 }
 
 // rest returns the lines of an outbox that have no receipt yet, or what else lies in its place.
 func (k *kept) rest(parent string, all []byte) []byte {
 	var settled []string
-	list, _ := queue.ReadOutbox(all)
+	list, _ := store.ReadOutbox(all)
 	for _, p := range list {
 		if !slices.Contains(k.Outboxes[parent], p) {
 			settled = append(settled, p.ID)
 		}
 	}
-	if rest, _, err := queue.Without(all, settled...); err == nil {
+	if rest, _, err := store.Without(all, settled...); err == nil {
 		return rest
 	}
 	return all
 }
 
-func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) error {
+func (v view) Each(s store.Shelf, fn func(string, time.Time) (bool, error)) error {
 	if err := v.m.fail("Each"); err != nil {
 		return err
 	}
 	if st := task.State(s); st.Open() { // the order of open tasks is that in which they became open
-		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+		return v.Open(st, func(e store.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	}
 	shelf := v.m.shelf(s)
 	for _, key := range slices.SortedFunc(maps.Keys(shelf), func(a, b string) int {
@@ -281,11 +281,11 @@ func (v view) Each(s queue.Shelf, fn func(string, time.Time) (bool, error)) erro
 	return nil
 }
 
-func (v view) Open(st task.State, fn func(queue.Entry) (bool, error)) error {
+func (v view) Open(st task.State, fn func(store.Entry) (bool, error)) error {
 	if err := v.m.fail("Open"); err != nil {
 		return err
 	}
-	open := v.m.Things[queue.Agenda]
+	open := v.m.Things[store.Agenda]
 	for _, id := range slices.SortedFunc(maps.Keys(open), func(a, b string) int {
 		return cmp.Compare(v.m.Tasks[a].Opened, v.m.Tasks[b].Opened)
 	}) {
@@ -298,16 +298,16 @@ func (v view) Open(st task.State, fn func(queue.Entry) (bool, error)) error {
 	return nil
 }
 
-func (v view) Sift(st task.State, fn func(queue.Entry) (bool, error)) error {
+func (v view) Sift(st task.State, fn func(store.Entry) (bool, error)) error {
 	type alike struct {
 		action            terms.Action
 		kind              task.Kind
-		sender            queue.Key
+		sender            store.Key
 		external, message bool
 	}
 	passed := map[alike]bool{}
-	return v.Open(st, func(e queue.Entry) (bool, error) {
-		like := alike{queue.Short(e.Action), e.Kind, e.Sender, e.External, e.Message}
+	return v.Open(st, func(e store.Entry) (bool, error) {
+		like := alike{store.Short(e.Action), e.Kind, e.Sender, e.External, e.Message}
 		if passed[like] {
 			return true, nil
 		}
@@ -317,16 +317,16 @@ func (v view) Sift(st task.State, fn func(queue.Entry) (bool, error)) error {
 	})
 }
 
-func (v view) Starts(_ time.Time, fn func(queue.Start)) error {
+func (v view) Starts(_ time.Time, fn func(store.Start)) error {
 	for _, st := range v.m.starts {
 		fn(st)
 	}
 	return v.m.fail("Starts")
 }
 
-func (v view) Counts() queue.Counts { return v.m.clone().Counts.At(v.m.Head) }
+func (v view) Counts() store.Counts { return v.m.clone().Counts.At(v.m.Head) }
 
-func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
+func (v view) Lines(since time.Time, want func(raw []byte) bool) (store.Lines, error) {
 	lines := v.m.clone().lines
 	return func(fn func([]byte, *audit.Line) error) error {
 		for i := range lines {
@@ -342,7 +342,7 @@ func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, e
 	}, v.m.fail("Lines")
 }
 
-func (v view) There(s queue.Shelf) (func(id string) bool, error) {
+func (v view) There(s store.Shelf) (func(id string) bool, error) {
 	all := maps.Clone(v.m.shelf(s))
 	return func(id string) bool { _, there := all[id]; return there }, v.m.fail("There")
 }

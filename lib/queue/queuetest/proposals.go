@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -45,7 +46,7 @@ func Pause(n int) Operation {
 // onPaused is an operation on the effect that a paused ask waits for.
 func onPaused(name string, fn func(tx *queue.Tx, s *queue.Stored, now time.Time) error) Operation {
 	return Update(name, func(tx *queue.Tx, now time.Time) error {
-		return tx.Each(queue.On(task.Awaiting), func(id string, _ time.Time) (bool, error) {
+		return tx.Each(store.On(task.Awaiting), func(id string, _ time.Time) (bool, error) {
 			s, err := queue.Load(tx, task.Awaiting, id)
 			if err != nil || len(s.Target()) == 0 || !strings.HasPrefix(s.Target()[0], "ann") {
 				return err == nil, err
@@ -96,10 +97,10 @@ var CorrectEffect = Update("correct an effect", func(tx *queue.Tx, now time.Time
 })
 
 // Answer adds a mail by the target of the oldest effect that was sent, which answers it.
-var Answer = Operation{"answer", func(s queue.Store, now time.Time) error {
+var Answer = Operation{"answer", func(s store.Store, now time.Time) error {
 	var sent queue.Stored
 	found := false
-	err := s.View(func(v queue.View) (err error) {
+	err := s.View(func(v store.View) (err error) {
 		sent, found, err = firstSent(v, task.Completed)
 		return err
 	})
@@ -112,8 +113,8 @@ var Answer = Operation{"answer", func(s queue.Store, now time.Time) error {
 }}
 
 // firstSent loads the oldest task of a state that sends something.
-func firstSent(v queue.View, st task.State) (s queue.Stored, found bool, err error) {
-	err = v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+func firstSent(v store.View, st task.State) (s queue.Stored, found bool, err error) {
+	err = v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 		s, err = queue.Load(v, st, id)
 		found = err == nil && s.Outward()
 		return !found, err
@@ -122,9 +123,9 @@ func firstSent(v queue.View, st task.State) (s queue.Stored, found bool, err err
 }
 
 // Proposed calls fn for the lines of all outboxes.
-func Proposed(s queue.Store, fn func(line string)) error {
+func Proposed(s store.Store, fn func(line string)) error {
 	var all strings.Builder
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		all.Reset()
 		parents, err := queue.Proposers(v)
 		for _, parent := range parents {
@@ -144,7 +145,7 @@ func Proposed(s queue.Store, fn func(line string)) error {
 
 // Take decides on all proposals and adds them. Reads are rejected, so that there is a
 // receipt of every kind.
-var Take = Operation{"take", func(s queue.Store, now time.Time) error {
+var Take = Operation{"take", func(s store.Store, now time.Time) error {
 	var lines []string
 	err := Proposed(s, func(line string) { lines = append(lines, Decided(line)) })
 	if err != nil || len(lines) == 0 {

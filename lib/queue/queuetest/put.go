@@ -8,6 +8,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/record"
@@ -34,9 +35,9 @@ func (m *Memory) Put(s queue.Stored) (queue.Stored, error) {
 	if put.Message != nil {
 		l.Source, l.MessageID = put.Message.Source, cmp.Or(put.Message.ID, put.Message.Digest)
 	}
-	blob := queue.Blob{Shelf: queue.On(l.To), Key: l.Task, Bytes: file, Made: put.Task.Created}
-	return put, m.Update(func(queue.View) (*queue.Commit, error) {
-		return &queue.Commit{Lines: []audit.Line{l}, Blobs: []queue.Blob{blob}}, nil
+	blob := store.Blob{Shelf: store.On(l.To), Key: l.Task, Bytes: file, Made: put.Task.Created}
+	return put, m.Update(func(store.View) (*store.Commit, error) {
+		return &store.Commit{Lines: []audit.Line{l}, Blobs: []store.Blob{blob}}, nil
 	})
 }
 
@@ -57,7 +58,7 @@ func File(s *queue.Stored) []byte {
 
 // Lay puts a thing on a shelf as if by hand, or removes it if it has no bytes. The log
 // says nothing about it.
-func (m *Memory) Lay(s queue.Shelf, key string, item queue.Item) {
+func (m *Memory) Lay(s store.Shelf, key string, item store.Item) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	shelf := m.shelf(s)
@@ -80,7 +81,7 @@ func (m *Memory) Lay(s queue.Shelf, key string, item queue.Item) {
 			shelf = map[string]thing{}
 		}
 		shelf[key], m.Things[s] = t, shelf
-		m.Outboxes[key], _ = queue.ReadOutbox(item.Bytes)
+		m.Outboxes[key], _ = store.ReadOutbox(item.Bytes)
 	}
 }
 

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/terms"
 )
 
 // Keeping is Add where the records that the policy rejects are kept.
 func Keeping(lines ...string) Operation {
-	return Operation{fmt.Sprintf("keep %d", len(lines)), func(s queue.Store, now time.Time) error {
+	return Operation{fmt.Sprintf("keep %d", len(lines)), func(s store.Store, now time.Time) error {
 		return add(s, now, 14*24*time.Hour, lines)
 	}}
 }
@@ -39,16 +40,16 @@ func RejectedEffect(n int) string {
 }
 
 // Forget removes the refused records that were kept for two days.
-var Forget = Operation{"forget", func(s queue.Store, now time.Time) error {
+var Forget = Operation{"forget", func(s store.Store, now time.Time) error {
 	_, err := queue.Forget(s, 48*time.Hour, "", now)
 	return err
 }}
 
 // dumpRefused dumps the refused records that are kept.
-func dumpRefused(b *strings.Builder, v queue.View) error {
+func dumpRefused(b *strings.Builder, v store.View) error {
 	counts := v.Counts()
 	fmt.Fprintf(b, "kept %d, %d bytes\n", counts.Kept, counts.KeptBytes)
-	return v.Each(queue.Refused, func(id string, _ time.Time) (bool, error) {
+	return v.Each(store.Refused, func(id string, _ time.Time) (bool, error) {
 		s, err := queue.RefusedOf(v, id)
 		if err == nil {
 			fmt.Fprintf(b, "refused %s\n", s.Line())

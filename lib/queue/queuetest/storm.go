@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -14,7 +15,7 @@ import (
 // Storm lets writers work on one queue at the same time, each with a store of its own.
 // They add mails, each mail twice, by two of them, and start and finish the tasks that
 // they find. No task may be lost, and none may run twice.
-func Storm(open func() (queue.Store, error), writers, mails int) error {
+func Storm(open func() (store.Store, error), writers, mails int) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup
 	for w := range writers {
@@ -32,7 +33,7 @@ func Storm(open func() (queue.Store, error), writers, mails int) error {
 }
 
 // write is one of the writers.
-func write(open func() (queue.Store, error), from, mails int) error {
+func write(open func() (store.Store, error), from, mails int) error {
 	s, err := open()
 	if err != nil {
 		return err
@@ -66,8 +67,8 @@ func write(open func() (queue.Store, error), from, mails int) error {
 }
 
 // weathered checks the queue after a storm.
-func weathered(s queue.Store, want int) error {
-	return s.View(func(v queue.View) error {
+func weathered(s store.Store, want int) error {
+	return s.View(func(v store.View) error {
 		events := map[string]map[task.Event]int{}
 		err := v.Back(func(l audit.Line) bool {
 			if events[l.Task] == nil {
@@ -82,7 +83,7 @@ func weathered(s queue.Store, want int) error {
 			}
 		}
 		done := 0
-		err = errors.Join(err, v.Each(queue.On(task.Completed), func(id string, _ time.Time) (bool, error) {
+		err = errors.Join(err, v.Each(store.On(task.Completed), func(id string, _ time.Time) (bool, error) {
 			done++
 			result, err := queue.ResultOf(v, id)
 			if err == nil && string(result) != id {

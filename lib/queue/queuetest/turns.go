@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/terms"
 )
@@ -35,7 +36,7 @@ func Partners() *policy.Policy {
 
 // fair is a queue of many senders, and what each of them waits for.
 type fair struct {
-	queue.Store
+	store.Store
 	rnd     *rand.Rand
 	now     time.Time
 	policy  *policy.Policy
@@ -56,7 +57,7 @@ type sender struct {
 // Turns lets random senders send batches to an empty queue, and runs of random sizes start them
 // under random limits. Its error says which sender had two starts while another one of its half,
 // which no limit held, waited for one. All tasks start in the end.
-func Turns(s queue.Store, seed uint64, now time.Time) error {
+func Turns(s store.Store, seed uint64, now time.Time) error {
 	f := &fair{Store: s, rnd: rand.New(rand.NewPCG(seed, seed)), now: now, policy: Partners()}
 	for i := range 2 + f.rnd.IntN(7) {
 		one := &sender{address: fmt.Sprintf("s%d@example.com", i), others: map[*sender]int{}}
@@ -194,7 +195,7 @@ func (f *fair) limited(one *sender) bool {
 
 // Burst is the supplier that sent 130 mails at once: those who write after that start in the next
 // run, before its next start.
-func Burst(s queue.Store, now time.Time) error {
+func Burst(s store.Store, now time.Time) error {
 	p := policy.Default()
 	p.Owners, p.AllowedExternal = []string{"me@example.com"}, []string{"@partner.example"}
 	p.Limits.PendingPerSender = 1000

@@ -1,8 +1,8 @@
 package spool
 
 import (
-	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -16,7 +16,7 @@ const agendaFile = "agenda"
 
 // Open calls fn for the open tasks of a state, or of all states if st is empty, oldest
 // first, until fn returns false.
-func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) error {
+func (v view) Open(st task.State, fn func(store.Entry) (more bool, err error)) error {
 	if st == "" {
 		return v.entries(func([]byte) bool { return true }, fn)
 	}
@@ -24,16 +24,16 @@ func (v view) Open(st task.State, fn func(queue.Entry) (more bool, err error)) e
 	if left == 0 || letter == 0 {
 		return nil
 	}
-	return v.entries(func(line []byte) bool { return line[0] == letter }, func(e queue.Entry) (bool, error) {
+	return v.entries(func(line []byte) bool { return line[0] == letter }, func(e store.Entry) (bool, error) {
 		left--
 		more, err := fn(e)
 		return more && left > 0, err
 	})
 }
 
-// Sift implements queue.View. Lines that are passed over are not parsed: there may be a hundred
+// Sift implements store.View. Lines that are passed over are not parsed: there may be a hundred
 // thousand.
-func (v view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) error {
+func (v view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) error {
 	left, letter := v.log.counts.Tasks[st], entry.Letter(st)
 	if left == 0 || letter == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (v view) Sift(st task.State, fn func(queue.Entry) (rest bool, err error)) e
 	})
 }
 
-func (v view) entries(want func(line []byte) bool, fn func(queue.Entry) (more bool, err error)) error {
+func (v view) entries(want func(line []byte) bool, fn func(store.Entry) (more bool, err error)) error {
 	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		if !want(line) {
 			return true, nil
@@ -106,7 +106,7 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 		}
 	}
 	for id, off := range at {
-		e := queue.EntryOf(last[id])
+		e := store.EntryOf(last[id])
 		if _, again := opened[id]; again {
 			e.State = ""
 		}
@@ -118,7 +118,7 @@ func (s *Spool) indexOpen(lines []audit.Line) error {
 	for i := range lines {
 		id := lines[i].Task
 		if n, ok := opened[id]; ok && n == i {
-			if e := queue.EntryOf(last[id]); e.State.Open() {
+			if e := store.EntryOf(last[id]); e.State.Open() {
 				added = entry.Append(added, &e)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
@@ -66,10 +67,10 @@ func TestLongActionStarts(t *testing.T) {
 }
 
 // agendaOf lists what the agenda says.
-func agendaOf(t *testing.T, s *Spool) (list []queue.Entry) {
+func agendaOf(t *testing.T, s *Spool) (list []store.Entry) {
 	t.Helper()
-	err := s.View(func(v queue.View) error {
-		return v.Open("", func(e queue.Entry) (bool, error) {
+	err := s.View(func(v store.View) error {
+		return v.Open("", func(e store.Entry) (bool, error) {
 			list = append(list, e)
 			return true, nil
 		})
@@ -111,10 +112,10 @@ func TestAgendaIsMadeAnew(t *testing.T) {
 	}
 }
 
-func startsOf(t *testing.T, s *Spool) (list []queue.Start) {
+func startsOf(t *testing.T, s *Spool) (list []store.Start) {
 	t.Helper()
-	err := s.View(func(v queue.View) error {
-		return v.Starts(epoch, func(st queue.Start) { list = append(list, st) })
+	err := s.View(func(v store.View) error {
+		return v.Starts(epoch, func(st store.Start) { list = append(list, st) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestAgendaIsCompacted(t *testing.T) {
 	if most := int64(slack+len(open)+400) * int64(agenda.Width); info.Size() > most {
 		t.Errorf("the agenda has %d bytes, want at most %d", info.Size(), most)
 	}
-	if !slices.IsSortedFunc(open, func(a, b queue.Entry) int { return a.Since.Compare(b.Since) }) {
+	if !slices.IsSortedFunc(open, func(a, b store.Entry) int { return a.Since.Compare(b.Since) }) {
 		t.Error("out of order")
 	}
 	whole(t, s)
@@ -168,7 +169,7 @@ func TestListOfALongAgenda(t *testing.T) {
 func drop(t *testing.T, s *Spool, n int) {
 	t.Helper()
 	do(t, s, update("drop", func(tx *queue.Tx, now time.Time) error {
-		return tx.Open("", func(e queue.Entry) (bool, error) {
+		return tx.Open("", func(e store.Entry) (bool, error) {
 			n--
 			return n > 0, tx.Move(audit.Line{Time: now, Event: task.Cancelled, Task: e.ID, From: e.State, To: task.Rejected})
 		})
@@ -191,8 +192,8 @@ func TestStartsAreTrimmed(t *testing.T) {
 		}
 	}
 	started(startsKept/starts.Width, epoch)
-	started(1, epoch.Add(queue.Window))
-	started(1, epoch.Add(queue.Window+time.Second))
+	started(1, epoch.Add(store.Window))
+	started(1, epoch.Add(store.Window+time.Second))
 	if want := int64(2 * starts.Width); s.log.starts != want {
 		t.Errorf("%d bytes are left, want %d", s.log.starts, want)
 	}
@@ -256,7 +257,7 @@ func TestRedoKeepsResults(t *testing.T) {
 // leaves it or its predecessor.
 func TestWidths(t *testing.T) {
 	l := audit.Line{Time: epoch, Event: task.Started, Task: "0123456789abcdef0123456789abcdef", To: task.Scheduled}
-	e := queue.EntryOf(&l)
+	e := store.EntryOf(&l)
 	for name, c := range map[string]struct {
 		width int
 		line  []byte

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -33,13 +33,13 @@ func newCarrier(d disk.Disk, fresh bool) *carrier {
 }
 
 // change carries out one change.
-func (c *carrier) change(to *queue.Change) error {
+func (c *carrier) change(to *store.Change) error {
 	name := fileOf(to.Shelf, to.Key)
 	st := task.State(to.Shelf)
 	switch {
-	case to.Shelf == queue.Pruned || to.Shelf == queue.Names:
+	case to.Shelf == store.Pruned || to.Shelf == store.Names:
 		return c.know(to)
-	case to.Shelf == queue.Spent || to.Shelf == queue.Approvals:
+	case to.Shelf == store.Spent || to.Shelf == store.Approvals:
 		return c.approval(to, name)
 	case slices.Contains(task.States, st) && to.Gone():
 		return errors.Join(c.remove(name), c.alone(to.Key, ""))
@@ -52,7 +52,7 @@ func (c *carrier) change(to *queue.Change) error {
 		return c.keep(to, name)
 	case to.Gone():
 		return c.remove(name)
-	case to.Shelf == queue.Positions: // its readers take no lock, so it has to be whole whenever the power fails
+	case to.Shelf == store.Positions: // its readers take no lock, so it has to be whole whenever the power fails
 		return writeSynced(c.disk, name, withNewline(to.Bytes))
 	case to.Bytes == nil: // only a forged line moves a task to what is no state
 		return fmt.Errorf("%w: a line puts %s on the shelf %q", journal.ErrBroken, to.Key, to.Shelf)
@@ -63,7 +63,7 @@ func (c *carrier) change(to *queue.Change) error {
 func withNewline(b []byte) []byte { return append(slices.Clip(b), '\n') }
 
 // move puts a task file into the directory of a state, wherever it lies now.
-func (c *carrier) move(to *queue.Change, st task.State) error {
+func (c *carrier) move(to *store.Change, st task.State) error {
 	from, name := stagedFile(to.Shelf, to.Key), taskFile(st, to.Key)
 	if to.From != "" {
 		from = fileOf(to.From, to.Key)
@@ -112,7 +112,7 @@ func (c *carrier) alone(id string, st task.State) error {
 
 // keep moves a staged file to its place. What lies in tmp may come from an attempt that
 // was never committed, and be torn.
-func (c *carrier) keep(to *queue.Change, name string) error {
+func (c *carrier) keep(to *store.Change, name string) error {
 	staged := stagedFile(to.Shelf, to.Key)
 	b, err := c.disk.Read(staged)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !isStaged(to, b) {
@@ -126,22 +126,22 @@ func (c *carrier) keep(to *queue.Change, name string) error {
 }
 
 // isStaged reports whether a file holds what a change says was staged.
-func isStaged(to *queue.Change, b []byte) bool {
+func isStaged(to *store.Change, b []byte) bool {
 	if to.Lines == nil {
 		return task.Digest(b) == to.Digest
 	}
-	lines, err := queue.ReadOutbox(b)
+	lines, err := store.ReadOutbox(b)
 	return err == nil && slices.Equal(lines, to.Lines)
 }
 
 // approval changes a task's approval, or its spent one. Only a queue that has approvers
 // keeps a spent approval: write says why.
-func (c *carrier) approval(to *queue.Change, name string) error {
-	spent := fileOf(queue.Spent, to.Key)
+func (c *carrier) approval(to *store.Change, name string) error {
+	spent := fileOf(store.Spent, to.Key)
 	keeps := c.disk.Shared() && c.fresh
 	switch {
 	case to.From != "":
-		yes := fileOf(queue.Approvals, to.Key)
+		yes := fileOf(store.Approvals, to.Key)
 		// What grants approved in this same commit is no person's answer, and need not come back.
 		if keeps && !slices.Contains(c.unsynced, yes) {
 			if err := c.rename(yes, spent); !errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func (c *carrier) approval(to *queue.Change, name string) error {
 			return nil
 		}
 		return errors.Join(c.remove(yes), c.remove(spent))
-	case to.Shelf == queue.Spent && !c.disk.Shared():
+	case to.Shelf == store.Spent && !c.disk.Shared():
 		return nil
 	case to.Gone():
 		return c.remove(name)
@@ -181,7 +181,7 @@ func (c *carrier) says(name string, b []byte) bool {
 //     effect runs, because it may have to come back.
 //
 // What is carried out again after a crash is no person's yes, and a person is asked anew.
-func (c *carrier) write(name string, to *queue.Change) (err error) {
+func (c *carrier) write(name string, to *store.Change) (err error) {
 	tmp := tmpDir + "/applied"
 	if to.Answer && c.fresh && c.disk.Shared() {
 		tmp = tmpDir + "/answer"
@@ -248,7 +248,7 @@ func (c *carrier) takeOut() error {
 		if err != nil {
 			return err
 		}
-		rest, had, err := queue.Without(b, effects...)
+		rest, had, err := store.Without(b, effects...)
 		switch {
 		case err != nil || !had: // what can't be read is left to verify
 			continue

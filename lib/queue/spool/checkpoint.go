@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
@@ -29,7 +29,7 @@ const layout = 5
 type progress struct {
 	journal.Log
 	disk   disk.Disk
-	counts queue.Counts
+	counts store.Counts
 	layout int   // version of the index files
 	agenda int64 // size of the agenda by then, in bytes
 	starts int64 // and of the starts
@@ -43,7 +43,7 @@ type progress struct {
 
 // begin returns the progress before the first line.
 func begin(d disk.Disk) progress {
-	return progress{Log: journal.New(d), disk: d, counts: queue.Counts{Tasks: map[task.State]int{}}}
+	return progress{Log: journal.New(d), disk: d, counts: store.Counts{Tasks: map[task.State]int{}}}
 }
 
 // checkpoint writes down how far the log was carried out durably, and how many tasks that

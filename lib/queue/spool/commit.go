@@ -3,16 +3,16 @@ package spool
 import (
 	"errors"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
 // Update runs fn under the exclusive lock, and then carries out the commit that fn
 // returns: all of it, durably, or nothing if fn or the commit fails.
-func (s *Spool) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (s *Spool) Update(fn func(store.View) (*store.Commit, error)) error {
 	if err := s.Writable(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Spool) Update(fn func(queue.View) (*queue.Commit, error)) error {
 
 // commit carries a commit out. New files go to tmp, then the lines to the log, which is
 // the point of no return, and then the files change. A checkpoint ends it.
-func (s *Spool) commit(c *queue.Commit) error {
+func (s *Spool) commit(c *store.Commit) error {
 	if len(c.Lines) == 0 && c.Unlisted == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (s *Spool) commit(c *queue.Commit) error {
 
 // append makes the staged files and the lines durable. If it fails, nothing has changed,
 // unless the log could not be cut back.
-func (s *Spool) append(c *queue.Commit) error {
+func (s *Spool) append(c *store.Commit) error {
 	if err := s.agree(c.Lines); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Spool) tell(lines []audit.Line) {
 func (s *Spool) apply(lines []audit.Line, fresh bool) error {
 	c := newCarrier(s.disk, fresh)
 	for i := range lines {
-		for _, change := range queue.Changes(&lines[i]) {
+		for _, change := range store.Changes(&lines[i]) {
 			if err := c.change(&change); err != nil {
 				return err
 			}

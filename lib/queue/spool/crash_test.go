@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -265,7 +265,7 @@ func TestStorm(t *testing.T) {
 	if err := Create(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	open := func() (queue.Store, error) {
+	open := func() (store.Store, error) {
 		s, err := Open(dir)
 		if err == nil {
 			t.Cleanup(s.Close)

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 )
 
@@ -73,7 +73,7 @@ func (l flock) take() (unlock func(), err error) {
 func (l flock) try() (unlock func(), err error) {
 	unlock, err = l.Try()
 	if errors.Is(err, disk.ErrLocked) {
-		err = queue.ErrLocked
+		err = store.ErrLocked
 	}
 	return unlock, err
 }
@@ -88,5 +88,5 @@ func tooLong(err error) error {
 
 func errTooLong() error {
 	return fault.Temporaryf("run it again, or see who holds the lock: fuser -v QUEUE/lock",
-		"%w for %s", queue.ErrLocked, lockTimeout)
+		"%w for %s", store.ErrLocked, lockTimeout)
 }

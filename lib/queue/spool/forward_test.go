@@ -11,6 +11,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -20,8 +21,8 @@ import (
 func forwards(t *testing.T, s *Spool, since time.Time, about string) string {
 	t.Helper()
 	var got []string
-	err := s.View(func(v queue.View) error {
-		lines, err := v.Lines(since, queue.About(about))
+	err := s.View(func(v store.View) error {
+		lines, err := v.Lines(since, store.About(about))
 		if err != nil {
 			return err
 		}
@@ -86,8 +87,8 @@ func TestLines(t *testing.T) {
 func TestLinesAfterTheView(t *testing.T) {
 	s := made(t)
 	do(t, s, add(mails(1, 3)...))
-	var lines queue.Lines
-	err := s.View(func(v queue.View) (err error) {
+	var lines store.Lines
+	err := s.View(func(v store.View) (err error) {
 		lines, err = v.Lines(time.Time{}, nil)
 		return err
 	})
@@ -156,7 +157,7 @@ func TestMatch(t *testing.T) {
 	} {
 		got, err := queue.Whole(s, prefix)
 		switch {
-		case errors.Is(err, queue.ErrUnknown):
+		case errors.Is(err, store.ErrUnknown):
 			got = "none"
 		case err != nil:
 			got = "many"

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -55,8 +56,8 @@ func forged(d *disktest.FS) (err error) {
 func holders(t *testing.T, d *disktest.FS) map[approval.Holder]int {
 	t.Helper()
 	count := map[approval.Holder]int{}
-	err := spoolOn(d).View(func(v queue.View) error {
-		return v.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
+	err := spoolOn(d).View(func(v store.View) error {
+		return v.Each(store.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			a, err := queue.ApprovalOf(v, id)
 			if a != nil {
 				count[a.Holder]++

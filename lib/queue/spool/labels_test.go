@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -17,7 +18,7 @@ import (
 // labelsOf returns the labels of an owner's root task.
 func labelsOf(t *testing.T, s *Spool, root string) (words []string) {
 	t.Helper()
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		set, err := queue.LabelsOf(v, root, terms.OwnerVerifiedEmail)
 		words = set.Words()
 		return err
@@ -82,7 +83,7 @@ func TestLabelsByHand(t *testing.T) {
 		s := made(t)
 		do(t, s, add(mails(1, 1)...), start(""), finish(queue.End{Exit: 75, Judged: read}))
 		root := in(t, s, task.Scheduled)[0]
-		file := filepath.Join(s.dir, fileOf(queue.Labels, root))
+		file := filepath.Join(s.dir, fileOf(store.Labels, root))
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func TestLabelsByHand(t *testing.T) {
 		if c.all && len(labelsOf(t, s, root)) != len(label.All) {
 			t.Errorf("%s: %q", name, labelsOf(t, s, root))
 		}
-		if report, err := s.Verify(""); err != nil || !slices.ContainsFunc(report.Findings, func(f string) bool { return strings.Contains(f, fileOf(queue.Labels, root)) }) {
+		if report, err := s.Verify(""); err != nil || !slices.ContainsFunc(report.Findings, func(f string) bool { return strings.Contains(f, fileOf(store.Labels, root)) }) {
 			t.Errorf("%s: %v, %q", name, err, report.Findings)
 		}
 		if err := start("").Do(s, epoch.Add(48*time.Hour)); err != nil || len(in(t, s, task.Running)) != 1 {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -19,7 +19,7 @@ import (
 // no lock and never begins again: what was committed while it read the directories stands
 // in the log, and corrects what it found. It needs 40 bytes of memory for each task, and
 // the size of the agenda.
-func (s *Spool) List(states []task.State, want func(*queue.Entry) bool) ([]queue.Listed, error) {
+func (s *Spool) List(states []task.State, want func(*store.Entry) bool) ([]store.Listed, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
@@ -38,9 +38,9 @@ func (s *Spool) List(states []task.State, want func(*queue.Entry) bool) ([]queue
 		return nil, err
 	}
 	onlyOnce(lists)
-	all := make([]queue.Listed, 0, len(states))
+	all := make([]store.Listed, 0, len(states))
 	for _, st := range states {
-		l := queue.Listed{State: st, IDs: make([]queue.ID, len(lists[st]))}
+		l := store.Listed{State: st, IDs: make([]store.ID, len(lists[st]))}
 		for i := range lists[st] {
 			l.IDs[i] = lists[st][i].id
 		}
@@ -52,13 +52,13 @@ func (s *Spool) List(states []task.State, want func(*queue.Entry) bool) ([]queue
 // listedTask is a task file in a directory, or a line of the agenda.
 type listedTask struct {
 	mtime int64
-	id    queue.ID
+	id    store.ID
 }
 
 // listOpen lists the open tasks. It reads the agenda in one go, because the file may be
 // rewritten meanwhile.
 func (s *Spool) listOpen(
-	states []task.State, want func(*queue.Entry) bool, lists map[task.State][]listedTask,
+	states []task.State, want func(*store.Entry) bool, lists map[task.State][]listedTask,
 ) error {
 	if !slices.ContainsFunc(states, task.State.Open) {
 		return nil
@@ -70,7 +70,7 @@ func (s *Spool) listOpen(
 	for line := range slices.Chunk(b, agenda.Width) {
 		e, ok := entry.Parse(line)
 		if ok && slices.Contains(states, e.State) && want(&e) {
-			lists[e.State] = append(lists[e.State], listedTask{id: queue.IDOf(e.ID)})
+			lists[e.State] = append(lists[e.State], listedTask{id: store.IDOf(e.ID)})
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func (s *Spool) byAge(st task.State) (all []listedTask, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		all = append(all, listedTask{info.Mtime.UnixNano(), queue.IDOf(id)})
+		all = append(all, listedTask{info.Mtime.UnixNano(), store.IDOf(id)})
 		return err
 	})
 	slices.SortFunc(all, byTime)
@@ -100,7 +100,7 @@ func byTime(a, b listedTask) int {
 
 // correct brings lists whose making began at from up to what was committed by now.
 func (s *Spool) correct(
-	from mark, states []task.State, want func(*queue.Entry) bool, lists map[task.State][]listedTask,
+	from mark, states []task.State, want func(*store.Entry) bool, lists map[task.State][]listedTask,
 ) error {
 	lines, last, err := s.moved(from)
 	if err != nil || len(lines) == 0 {
@@ -111,7 +111,7 @@ func (s *Spool) correct(
 	}
 	for i := range lines {
 		l := &lines[i]
-		id, e := queue.IDOf(l.Task), queue.EntryOf(l)
+		id, e := store.IDOf(l.Task), store.EntryOf(l)
 		if last[id] != i || !slices.Contains(states, l.To) || l.To.Open() && !want(&e) {
 			continue
 		}
@@ -131,14 +131,14 @@ func (s *Spool) correct(
 
 // moved returns the transitions from one place in the log up to now, and the index of the
 // last one of each task.
-func (s *Spool) moved(from mark) (lines []audit.Line, last map[queue.ID]int, err error) {
+func (s *Spool) moved(from mark) (lines []audit.Line, last map[store.ID]int, err error) {
 	if err := s.settle(); err != nil {
 		return nil, nil, err
 	}
-	last = map[queue.ID]int{}
+	last = map[store.ID]int{}
 	err = s.between(from, s.at(), func(l *audit.Line) error {
 		if l.Moves() {
-			last[queue.IDOf(l.Task)] = len(lines)
+			last[store.IDOf(l.Task)] = len(lines)
 			lines = append(lines, *l)
 		}
 		return nil
@@ -149,7 +149,7 @@ func (s *Spool) moved(from mark) (lines []audit.Line, last map[queue.ID]int, err
 // onlyOnce removes from the open tasks those whose file was moved by hand to the directory
 // of a closed state: a task is listed once, where its file lies.
 func onlyOnce(lists map[task.State][]listedTask) {
-	open, ended := map[queue.ID]bool{}, map[queue.ID]bool{}
+	open, ended := map[store.ID]bool{}, map[store.ID]bool{}
 	for st, list := range lists {
 		for i := range list {
 			if st.Open() {

@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -88,7 +89,7 @@ func TestCheckpointAheadOfTheLog(t *testing.T) {
 	} {
 		write(t, name, resummed(content))
 		again := opened(t, s.dir)
-		if err := again.View(func(queue.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
+		if err := again.View(func(store.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
 			t.Errorf("%s: View: %v", what, err)
 		}
 		if err := nothing.Do(again, epoch); !errors.Is(err, journal.ErrBroken) {
@@ -269,7 +270,7 @@ func TestLogEditedUnderACommand(t *testing.T) {
 	}
 	b[len(b)-3] ^= 1
 	write(t, name, string(b))
-	if err := s.View(func(queue.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
+	if err := s.View(func(store.View) error { return nil }); !errors.Is(err, journal.ErrBroken) {
 		t.Errorf("got %v, want ErrBroken", err)
 	}
 }
@@ -306,7 +307,7 @@ func TestLongLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var events []string
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		return v.Back(func(l audit.Line) bool {
 			events = append(events, string(l.Event))
 			return true
@@ -328,7 +329,7 @@ func TestBackTo(t *testing.T) {
 	const lies = `"event":"held"`
 	do(t, s, say(audit.Held, "1"), say(audit.Released, lies), say(audit.Released, `\`+lies), say(audit.Held, lies), say(audit.Released, "2"))
 	read := func(events ...task.Event) (by []string, err error) {
-		return by, s.View(func(v queue.View) error {
+		return by, s.View(func(v store.View) error {
 			by = nil
 			return v.Back(func(l audit.Line) bool {
 				if l.Time.IsZero() || l.Event == "" {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -27,7 +27,7 @@ func (s *Spool) Match(prefix string) (ids []string, err error) {
 	}
 	from := s.at()
 	lists := map[task.State][]listedTask{}
-	begins := func(e *queue.Entry) bool { return strings.HasPrefix(e.ID, prefix) }
+	begins := func(e *store.Entry) bool { return strings.HasPrefix(e.ID, prefix) }
 	err = s.listOpen(task.States, begins, lists)
 	if err == nil {
 		err = s.correct(from, task.States, begins, lists)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/record"
 )
 
@@ -26,10 +27,10 @@ func TestOutboxLives(t *testing.T) {
 	}
 	ids := func() (list []string) {
 		t.Helper()
-		err := s.View(func(v queue.View) error {
+		err := s.View(func(v store.View) error {
 			return outboxes(v, func(parent string) error {
 				file, err := queue.OutboxOf(v, parent)
-				queue.EachProposed(file, func(id string, line []byte) error {
+				store.EachProposed(file, func(id string, line []byte) error {
 					if _, err := record.Parse(line); err != nil {
 						t.Errorf("%s: %v", line, err)
 					}
@@ -52,7 +53,7 @@ func TestOutboxLives(t *testing.T) {
 		t.Fatalf("%v", first)
 	}
 	var line string
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		return outboxes(v, func(parent string) error {
 			file, err := queue.OutboxOf(v, parent)
 			line, _, _ = strings.Cut(string(file), "\n")
@@ -80,10 +81,10 @@ func TestOutboxThatIsBroken(t *testing.T) {
 		}
 	}
 	parent := ""
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		return outboxes(v, func(id string) error { parent = id; return nil })
 	})
-	if err := w.disk().Write(fileOf(queue.Outbox, parent), []byte("garbage\n"), time.Time{}); err != nil {
+	if err := w.disk().Write(fileOf(store.Outbox, parent), []byte("garbage\n"), time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sound(s); err == nil {
@@ -98,7 +99,7 @@ func TestOutboxThatIsBroken(t *testing.T) {
 }
 
 // outboxes calls fn for the tasks that have an outbox.
-func outboxes(v queue.View, fn func(parent string) error) error {
+func outboxes(v store.View, fn func(parent string) error) error {
 	list, err := queue.Proposers(v)
 	for _, parent := range list {
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -151,8 +152,8 @@ func (w *weeks) restore(backup, was string, damaged bool) {
 	if err != nil || len(r.Findings) > 0 {
 		w.Errorf("%v %q", err, r.Findings)
 	}
-	w.must(w.s.View(func(v queue.View) error {
-		return v.Open("", func(e queue.Entry) (bool, error) {
+	w.must(w.s.View(func(v store.View) error {
+		return v.Open("", func(e store.Entry) (bool, error) {
 			s, err := queue.Load(v, e.State, e.ID)
 			if err != nil {
 				return false, err
@@ -171,8 +172,8 @@ func (w *weeks) restore(backup, was string, damaged bool) {
 
 func (w *weeks) learn(past *queue.Fates) {
 	is := queue.NewFates()
-	var lines queue.Lines
-	w.must(w.s.View(func(v queue.View) (err error) {
+	var lines store.Lines
+	w.must(w.s.View(func(v store.View) (err error) {
 		lines, err = v.Lines(time.Time{}, nil)
 		return err
 	}))
@@ -190,7 +191,7 @@ func (w *weeks) learn(past *queue.Fates) {
 // answer is a person who was told that it may have been done, and looks.
 func (w *weeks) answer() {
 	w.must(queue.Update(w.s, func(tx *queue.Tx) error {
-		return tx.Open(task.Awaiting, func(e queue.Entry) (bool, error) {
+		return tx.Open(task.Awaiting, func(e store.Entry) (bool, error) {
 			s, err := queue.Load(tx, task.Awaiting, e.ID)
 			if err != nil {
 				return false, err

@@ -5,12 +5,13 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/access"
+	"pulse/lib/queue/store"
 )
 
 // ReadPosition returns how far a source was read into the queue in dir, and whether a person was
 // told that it can't be, for fetch. It takes no lock and writes nothing, because such a file is
 // always replaced whole. codes are those of such findings.
-func ReadPosition(dir, source string, codes ...string) (p queue.Position, known, wrong bool, err error) {
+func ReadPosition(dir, source string, codes ...string) (p store.Position, known, wrong bool, err error) {
 	if err := access.Trust(dir); err != nil {
 		return p, false, false, err
 	}
@@ -27,11 +28,11 @@ func ReadPosition(dir, source string, codes ...string) (p queue.Position, known,
 	p, known, err = queue.PositionOf(v, source)
 	for _, code := range codes {
 		if err == nil && !wrong {
-			wrong, err = v.Has(queue.Findings, queue.FindingKey(code, source))
+			wrong, err = v.Has(store.Findings, store.FindingKey(code, source))
 		}
 	}
 	if err != nil {
-		return queue.Position{}, false, false, fmt.Errorf("%s: %w", dir, err)
+		return store.Position{}, false, false, fmt.Errorf("%s: %w", dir, err)
 	}
 	return p, known, wrong, nil
 }

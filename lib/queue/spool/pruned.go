@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -18,7 +18,7 @@ import (
 // them. The files of tasks that were pruned were removed, and none of them is accepted again: a
 // line holds the id and the last state. A mail is known by another name: a line holds that and,
 // after an equals sign, the id of its task in base64, which fits where a state does.
-func shardOf(id string) disk.Lines { return shardIn(fileOf(queue.Pruned, id)) }
+func shardOf(id string) disk.Lines { return shardIn(fileOf(store.Pruned, id)) }
 
 func shardIn(name string) disk.Lines { return index(name, 64) }
 
@@ -39,22 +39,22 @@ func named(id string) task.State {
 func isName(last task.State) bool { return strings.HasPrefix(string(last), "=") }
 
 // name returns the id of the task that has taken a name.
-func (v view) name(name string) (queue.Item, error) {
+func (v view) name(name string) (store.Item, error) {
 	last, err := v.taken(name)
 	b, bad := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(string(last), "="))
 	if err == nil && (!isName(last) || bad != nil) {
-		err = fmt.Errorf("%w: no task has the name %s", queue.ErrUnknown, name)
+		err = fmt.Errorf("%w: no task has the name %s", store.ErrUnknown, name)
 	}
-	return queue.Item{Bytes: []byte(hex.EncodeToString(b))}, err
+	return store.Item{Bytes: []byte(hex.EncodeToString(b))}, err
 }
 
 // pruned returns the last state of a task that was pruned.
-func (v view) pruned(id string) (queue.Item, error) {
+func (v view) pruned(id string) (store.Item, error) {
 	last, err := v.taken(id)
 	if err == nil && (last == "" || isName(last)) {
-		err = fmt.Errorf("%w: %s was not pruned", queue.ErrUnknown, id)
+		err = fmt.Errorf("%w: %s was not pruned", store.ErrUnknown, id)
 	}
-	return queue.Item{Bytes: []byte(last)}, err
+	return store.Item{Bytes: []byte(last)}, err
 }
 
 // taken returns what the line of an id or a name holds, "" if there is none.
@@ -131,9 +131,9 @@ func findPruned(d disk.Disk, id string) (off int64, last task.State, err error) 
 
 // know writes the line of an id or of a name. A line that is there already is written again, because
 // the sync that was to follow it may have failed.
-func (c *carrier) know(to *queue.Change) error {
+func (c *carrier) know(to *store.Change) error {
 	last := task.State(to.Bytes)
-	if to.Shelf == queue.Names {
+	if to.Shelf == store.Names {
 		last = named(string(to.Bytes))
 	}
 	off, _, err := findPruned(c.disk, to.Key)

@@ -10,11 +10,12 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
-func every(*queue.Entry) bool { return true }
+func every(*store.Entry) bool { return true }
 
 // guarded is a lock that says so when it is taken.
 type guarded struct {
@@ -33,7 +34,7 @@ func TestReadersTakeNoLock(t *testing.T) {
 	g := &guarded{locker: s.lock, t: t}
 	s.lock = g
 	for name, read := range map[string]func() error{
-		"view":     func() error { return s.View(func(queue.View) error { return nil }) },
+		"view":     func() error { return s.View(func(store.View) error { return nil }) },
 		"list":     func() error { _, err := s.List(task.States, every); return err },
 		"match":    func() error { _, err := s.Match("0000"); return err },
 		"verify":   func() error { _, err := s.Verify(""); return err },
@@ -53,7 +54,7 @@ func TestViewBeginsAnew(t *testing.T) {
 	do(t, s, add(mails(1, 3)...))
 	writer := opened(t, s.dir)
 	runs, counted := 0, 0
-	err := s.View(func(v queue.View) error {
+	err := s.View(func(v store.View) error {
 		if runs++; runs <= 2 {
 			do(t, writer, add(mails(10*runs, 1)...))
 		}
@@ -72,7 +73,7 @@ func TestViewTakesTheLockInTheEnd(t *testing.T) {
 	s.lock = g
 	writer := opened(t, s.dir)
 	n := 0
-	err := s.View(func(queue.View) error {
+	err := s.View(func(store.View) error {
 		if n++; g.taken == 0 {
 			do(t, writer, add(mails(n, 1)...))
 		}
@@ -101,7 +102,7 @@ func TestViewOfAWriterAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- s.View(func(queue.View) error { return nil }) }()
+	go func() { done <- s.View(func(store.View) error { return nil }) }()
 	select {
 	case err := <-done:
 		t.Fatalf("it did not wait: %v", err)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
+	"pulse/lib/queue/store"
 )
 
 // notes is the directory in which the spools of a test note what they commit.
@@ -50,7 +50,7 @@ func (dir notes) lacking(now time.Time, d *disktest.FS) error {
 	if err := nothing.Do(s, now); err != nil {
 		return err
 	}
-	return s.View(func(v queue.View) error {
+	return s.View(func(v store.View) error {
 		lost, err := v.Lost()
 		if lost != "" {
 			err = errors.New(lost)

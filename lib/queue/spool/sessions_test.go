@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -18,7 +19,7 @@ import (
 func sessionsLeft(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	left := map[string]int{}
-	err := opened(t, dir).View(func(v queue.View) error {
+	err := opened(t, dir).View(func(v store.View) error {
 		list, err := queue.SessionsOf(v)
 		for _, s := range list {
 			left[s.ID] = s.Left
@@ -62,10 +63,10 @@ func TestSessionIsCountedDown(t *testing.T) {
 	if _, err := os.Stat(s.dir + "/sessions/b1.json"); err == nil {
 		t.Error("a session that is used up is still there")
 	}
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		for i, id := range in(t, s, task.Awaiting) {
 			stored, err := queue.Load(v, task.Awaiting, id)
-			if want := i != 3; err != nil || (stored.Task.Reason == queue.ReasonSessionSpent) != want {
+			if want := i != 3; err != nil || (stored.Task.Reason == store.ReasonSessionSpent) != want {
 				t.Errorf("%d: %s, %v", i, stored.Task.Reason, err)
 			}
 		}
@@ -102,7 +103,7 @@ func TestExpiredSessionGoes(t *testing.T) {
 	if left := sessionsLeft(t, s.dir); len(left) != 0 {
 		t.Error(left)
 	}
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		return v.Back(func(l audit.Line) bool {
 			if l.Event == audit.SessionEnded {
 				if l.Change.Reason != "expired" || l.By != "" {
@@ -152,7 +153,7 @@ func TestUsesAreNoRefusals(t *testing.T) {
 	do(t, s, session("b1", 5, 9999*time.Hour), add(sessionMail(1, "b1"), sessionMail(2, "b1")), refuse)
 	refused := func() (n int) {
 		t.Helper()
-		if err := s.View(func(v queue.View) error { n = v.Counts().Refused; return nil }); err != nil {
+		if err := s.View(func(v store.View) error { n = v.Counts().Refused; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n

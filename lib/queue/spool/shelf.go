@@ -3,7 +3,7 @@ package spool
 import (
 	"strings"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
@@ -13,29 +13,29 @@ import (
 // and a finding lie in the directories of other shelves, which every queue has.
 
 // dirOf returns the directory of a shelf; "" is the queue itself.
-func dirOf(s queue.Shelf) string {
+func dirOf(s store.Shelf) string {
 	switch s {
-	case queue.Hold, queue.Clocks:
+	case store.Hold, store.Clocks:
 		return ""
-	case queue.Spent, queue.Partly:
+	case store.Spent, store.Partly:
 		return approvalDir
-	case queue.Labels:
+	case store.Labels:
 		return metaDir
-	case queue.Extracts:
+	case store.Extracts:
 		return resultDir
-	case queue.Findings:
+	case store.Findings:
 		return positionDir
 	}
 	return string(s)
 }
 
 // suffixes holds what names of files end in, where that is not .json.
-var suffixes = map[queue.Shelf]string{
-	queue.Results: "", queue.Outbox: ".jsonl", queue.Spent: ".spent", queue.Partly: ".partly", queue.Labels: ".labels", queue.Extracts: ".extract",
-	queue.Findings: ".finding",
+var suffixes = map[store.Shelf]string{
+	store.Results: "", store.Outbox: ".jsonl", store.Spent: ".spent", store.Partly: ".partly", store.Labels: ".labels", store.Extracts: ".extract",
+	store.Findings: ".finding",
 }
 
-func suffixOf(s queue.Shelf) string {
+func suffixOf(s store.Shelf) string {
 	if suffix, ok := suffixes[s]; ok {
 		return suffix
 	}
@@ -43,40 +43,40 @@ func suffixOf(s queue.Shelf) string {
 }
 
 // fileOf returns the name of a thing's file.
-func fileOf(s queue.Shelf, key string) string {
+func fileOf(s store.Shelf, key string) string {
 	switch s {
-	case queue.Hold:
+	case store.Hold:
 		return holdFile
-	case queue.Clocks:
+	case store.Clocks:
 		return clockFile
-	case queue.Pruned, queue.Names:
+	case store.Pruned, store.Names:
 		return prunedDir + "/" + key[:min(3, len(key))] // a forged line may name anything
 	}
 	return dirOf(s) + "/" + key + suffixOf(s)
 }
 
 // keyOf returns the key of the thing in a file of a shelf's directory.
-func keyOf(s queue.Shelf, name string) (key string, ok bool) {
+func keyOf(s store.Shelf, name string) (key string, ok bool) {
 	key, ok = strings.CutSuffix(name, suffixOf(s))
 	return key, ok && (!byTask(s) || task.ValidID(key))
 }
 
 // byTask reports whether the keys of a shelf are ids of tasks.
-func byTask(s queue.Shelf) bool {
-	return s != queue.Grants && s != queue.Sessions && s != queue.Positions && s != queue.Findings && s != queue.Hold && s != queue.Clocks
+func byTask(s store.Shelf) bool {
+	return s != store.Grants && s != store.Sessions && s != store.Positions && s != store.Findings && s != store.Hold && s != store.Clocks
 }
 
 // stagedFile returns the file of a new thing until its line is committed.
-func stagedFile(s queue.Shelf, key string) string {
+func stagedFile(s store.Shelf, key string) string {
 	switch s {
-	case queue.Results, queue.Drafts:
+	case store.Results, store.Drafts:
 		return tmpDir + "/" + key + ".result"
-	case queue.Outbox:
+	case store.Outbox:
 		return tmpDir + "/" + key + ".outbox"
-	case queue.Refused, queue.Extracts:
+	case store.Refused, store.Extracts:
 		return tmpDir + "/" + key + "." + string(s)
 	}
 	return tmpDir + "/" + key + ".json"
 }
 
-func taskFile(st task.State, id string) string { return fileOf(queue.On(st), id) }
+func taskFile(st task.State, id string) string { return fileOf(store.On(st), id) }

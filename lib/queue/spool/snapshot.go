@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io/fs"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
 	"pulse/lib/queue/snapshot"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -71,7 +71,7 @@ var copied = snapshot.Layout{
 
 // copiedOf returns the files in a snapshot that change when a task moves.
 func copiedOf(id string) []string {
-	names := []string{fileOf(queue.Meta, id), fileOf(queue.Results, id), fileOf(queue.Pruned, id), fileOf(queue.Labels, id), fileOf(queue.Extracts, id)}
+	names := []string{fileOf(store.Meta, id), fileOf(store.Results, id), fileOf(store.Pruned, id), fileOf(store.Labels, id), fileOf(store.Extracts, id)}
 	for _, st := range task.States {
 		names = append(names, taskFile(st, id))
 	}
@@ -114,5 +114,5 @@ func (c source) Moved(from, to journal.Mark) (tasks map[string]bool, err error) 
 
 // Still implements snapshot.Source.
 func (c source) Still(fn func(end journal.Mark) error) error {
-	return c.s.View(func(queue.View) error { return fn(c.s.log.Mark) })
+	return c.s.View(func(store.View) error { return fn(c.s.log.Mark) })
 }

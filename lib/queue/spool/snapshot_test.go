@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -128,9 +129,9 @@ func TestSnapshotReplacedWhileRead(t *testing.T) {
 	if left := leftovers(t, s); len(left) != 1 {
 		t.Errorf("%v is left for its reader", left)
 	}
-	err := old.View(func(v queue.View) error {
+	err := old.View(func(v store.View) error {
 		n := 0
-		err := v.Each(queue.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
+		err := v.Each(store.On(task.Scheduled), func(id string, _ time.Time) (bool, error) {
 			n++
 			_, err := queue.Load(v, task.Scheduled, id)
 			return true, err

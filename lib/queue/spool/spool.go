@@ -10,7 +10,7 @@
 //
 // How: all changes go through the audit log. Update writes new files to tmp and
 // syncs them, appends its lines to the log and syncs that (the point of no
-// return), then carries the lines out: it changes the files as queue.Changes says, and
+// return), then carries the lines out: it changes the files as store.Changes says, and
 // syncs them and their directories. The file checkpoint says how far the log has been
 // carried out. After a crash the indexes learn of the lines that follow it, and the
 // last commit, the only one that can be half done, is carried out again.
@@ -36,12 +36,12 @@ import (
 	"bytes"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
 	"pulse/lib/queue/seen"
 	"pulse/lib/queue/snapshot"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -62,16 +62,16 @@ const (
 
 	workersDir = "workers"
 
-	metaDir     = string(queue.Meta)
-	resultDir   = string(queue.Results)
-	approvalDir = string(queue.Approvals)
-	grantDir    = string(queue.Grants)
-	sessionDir  = string(queue.Sessions)
-	positionDir = string(queue.Positions)
-	prunedDir   = string(queue.Pruned)
-	outboxDir   = string(queue.Outbox)
-	draftDir    = string(queue.Drafts)
-	refusedDir  = string(queue.Refused)
+	metaDir     = string(store.Meta)
+	resultDir   = string(store.Results)
+	approvalDir = string(store.Approvals)
+	grantDir    = string(store.Grants)
+	sessionDir  = string(store.Sessions)
+	positionDir = string(store.Positions)
+	prunedDir   = string(store.Pruned)
+	outboxDir   = string(store.Outbox)
+	draftDir    = string(store.Drafts)
+	refusedDir  = string(store.Refused)
 )
 
 // format is the content of the file of that name.

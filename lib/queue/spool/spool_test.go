@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/disk/disktest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -50,8 +51,8 @@ func do(t *testing.T, s *Spool, ops ...operation) {
 // in returns the ids of the tasks in a state, in the order of Scan.
 func in(t *testing.T, s *Spool, st task.State) (ids []string) {
 	t.Helper()
-	err := s.View(func(v queue.View) error {
-		return v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+	err := s.View(func(v store.View) error {
+		return v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 			ids = append(ids, id)
 			return true, nil
 		})
@@ -187,7 +188,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 		if st, err := tx.Where(id); st != task.Running || err != nil {
 			t.Errorf("a staged move shows %s, %v", st, err)
 		}
-		tx.Stage(queue.Results, id, []byte("x"))
+		tx.Stage(store.Results, id, []byte("x"))
 		return failed
 	})
 	if !errors.Is(err, failed) || says(t, s) != before {
@@ -215,7 +216,7 @@ func TestCompareAndSwap(t *testing.T) {
 			return tx.Move(audit.Line{Time: epoch, Event: e, Task: id, From: from, To: to})
 		})
 	}
-	if err := move(task.Finished, task.Running, task.Completed); !errors.Is(err, queue.ErrConflict) {
+	if err := move(task.Finished, task.Running, task.Completed); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("from a state it is not in: %v", err)
 	}
 	if err := move(task.Finished, task.Scheduled, task.Completed); !errors.Is(err, task.ErrIllegal) {
@@ -224,13 +225,13 @@ func TestCompareAndSwap(t *testing.T) {
 	if err := move(task.Started, task.Scheduled, task.Running); err != nil {
 		t.Error(err)
 	}
-	if err := move(task.Started, task.Scheduled, task.Running); !errors.Is(err, queue.ErrConflict) {
+	if err := move(task.Started, task.Scheduled, task.Running); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("twice: %v", err)
 	}
 	err := queue.Update(s, func(tx *queue.Tx) error {
 		return tx.Add([]byte("{}\n"), audit.Line{Time: epoch, Event: task.Added, Task: id, To: task.Scheduled})
 	})
-	if !errors.Is(err, queue.ErrConflict) {
+	if !errors.Is(err, store.ErrConflict) {
 		t.Errorf("added again while it runs: %v", err)
 	}
 	err = queue.Update(s, func(tx *queue.Tx) error {
@@ -305,10 +306,10 @@ func TestViewIsConsistent(t *testing.T) {
 	stopped := moving(t, s, 3)
 	for range 300 {
 		var seen map[string]int
-		err := s.View(func(v queue.View) error {
+		err := s.View(func(v store.View) error {
 			seen = map[string]int{}
 			for _, st := range task.States {
-				err := v.Each(queue.On(st), func(id string, _ time.Time) (bool, error) {
+				err := v.Each(store.On(st), func(id string, _ time.Time) (bool, error) {
 					seen[id]++
 					_, err := queue.Load(v, st, id)
 					return true, err
@@ -328,7 +329,7 @@ func TestViewIsConsistent(t *testing.T) {
 			}
 		}
 		lists, err := s.List(task.States, every)
-		listed := map[queue.ID]bool{}
+		listed := map[store.ID]bool{}
 		for _, l := range lists {
 			for _, id := range l.IDs {
 				if listed[id] {
@@ -399,7 +400,7 @@ func TestOneCorruptFileStopsNobody(t *testing.T) {
 	if got := in(t, s, task.Awaiting); !slices.Equal(got, ids[8:]) {
 		t.Errorf("an effect whose approval can't be read: %v", got)
 	}
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		grants, err := queue.GrantsOf(v)
 		if err != nil || len(grants) != 1 || grants[0].ID != "a2" {
 			t.Errorf("%v, %v", grants, err)
@@ -549,7 +550,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		do(t, s, add(lines...))
 	}
 	var refused, limited int
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		if c := v.Counts(); c.Day != "2026-11-21" || c.Refused != 3*490 {
 			t.Errorf("%d refused on %s", c.Refused, c.Day)
 		}
@@ -611,7 +612,7 @@ func TestResultIsOfTheLastAttempt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.View(func(v queue.View) error {
+	s.View(func(v store.View) error {
 		if st, err := v.Where(id); st != task.Completed || err != nil {
 			t.Error(st, err)
 		}
@@ -652,7 +653,7 @@ func TestGrantIsSpentOnce(t *testing.T) {
 func TestStateOfNoID(t *testing.T) {
 	s := made(t)
 	for _, id := range []string{"", "../meta/x", "..", strings.Repeat("A", 32), "a\x00b"} {
-		s.View(func(v queue.View) error {
+		s.View(func(v store.View) error {
 			if st, err := v.Where(id); st != "" || err != nil {
 				t.Errorf("%q: %s, %v", id, st, err)
 			}
@@ -661,4 +662,4 @@ func TestStateOfNoID(t *testing.T) {
 	}
 }
 
-var _ queue.Store = (*Spool)(nil)
+var _ store.Store = (*Spool)(nil)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -26,21 +26,21 @@ const startsFile = "starts"
 const startsKept = 64 << 10
 
 func appendStart(dst []byte, l *audit.Line) []byte {
-	e := queue.EntryOf(l)
+	e := store.EntryOf(l)
 	return fmt.Appendf(dst, "%010d %c%c %-16.16s %-32.32s\n",
 		entry.Seconds(l.Time), entry.KindLetter(e.Kind), entry.ClassLetter(e.External, e.Message), e.Sender, e.ID)
 }
 
 // parseStart reads a line. Only a line that it understands whole is ok.
-func parseStart(b []byte) (st queue.Start, ok bool) {
+func parseStart(b []byte) (st store.Start, ok bool) {
 	if len(b) != starts.Width || b[starts.Width-1] != '\n' {
 		return st, false
 	}
 	line := string(b) // the only allocation: every start of a task reads all of them
 	s, err := strconv.ParseUint(line[:10], 10, 64)
-	st = queue.Start{
+	st = store.Start{
 		Time: time.Unix(int64(s), 0).UTC(), Kind: task.Ask, External: b[12] == 'x' || b[12] == 'X',
-		Sender: queue.Key(strings.TrimRight(line[14:30], " ")),
+		Sender: store.Key(strings.TrimRight(line[14:30], " ")),
 	}
 	if b[11] == 'e' {
 		st.Kind = task.Effect
@@ -51,10 +51,10 @@ func parseStart(b []byte) (st queue.Start, ok bool) {
 
 func notHex(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'f') && r != ' ' }
 
-// Starts calls fn for the starts of the last queue.Window, and perhaps older ones. If it
+// Starts calls fn for the starts of the last store.Window, and perhaps older ones. If it
 // can't read one of them, what the limits leave is not known: that is an error, and
 // nothing starts.
-func (v view) Starts(now time.Time, fn func(queue.Start)) error {
+func (v view) Starts(now time.Time, fn func(store.Start)) error {
 	err := starts.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		st, ok := parseStart(line)
 		if !ok {
@@ -76,7 +76,7 @@ func (s *Spool) indexStarts(lines []audit.Line) error {
 	for i := range lines {
 		l := &lines[i]
 		if j := clock.JumpOf(l); l.Event == audit.ClockJumped && j.Back() {
-			if err := s.keepStarts(func(st queue.Start) bool { return entry.Seconds(st.Time) <= entry.Seconds(l.Time) }); err != nil {
+			if err := s.keepStarts(func(st store.Start) bool { return entry.Seconds(st.Time) <= entry.Seconds(l.Time) }); err != nil {
 				return err
 			}
 		}
@@ -100,16 +100,16 @@ func (s *Spool) indexStarts(lines []audit.Line) error {
 // went back are dropped: for a day after a jump of the clock, starts are counted from the log.
 func (s *Spool) trim(now time.Time) error {
 	n, at := s.log.starts/int64(starts.Width), entry.Seconds(now)
-	const day = int64(queue.Window / time.Second)
-	old := func(st queue.Start) bool { return at-entry.Seconds(st.Time) >= day }
+	const day = int64(store.Window / time.Second)
+	old := func(st store.Start) bool { return at-entry.Seconds(st.Time) >= day }
 	if s.log.starts < startsKept || !old(s.startAt(n/2)) {
 		return nil
 	}
-	return s.keepStarts(func(st queue.Start) bool { return !old(st) })
+	return s.keepStarts(func(st store.Start) bool { return !old(st) })
 }
 
 // keepStarts drops the starts that are not to be kept.
-func (s *Spool) keepStarts(keep func(queue.Start) bool) (err error) {
+func (s *Spool) keepStarts(keep func(store.Start) bool) (err error) {
 	if s.log.starts == 0 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (s *Spool) keepStarts(keep func(queue.Start) bool) (err error) {
 }
 
 // startAt returns the nth start, or an empty one if there is none.
-func (s *Spool) startAt(n int64) queue.Start {
+func (s *Spool) startAt(n int64) store.Start {
 	line, _ := starts.At(s.disk, n*int64(starts.Width))
 	st, _ := parseStart(line)
 	return st

@@ -8,22 +8,22 @@ import (
 	"errors"
 	"fmt"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/entry"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
 
-// verifier reads the log, folds what its lines changed (queue.Fold), and compares that with the
+// verifier reads the log, folds what its lines changed (store.Fold), and compares that with the
 // files. Of a thing it keeps the digest of what its file has to hold, because there may be millions.
 type verifier struct {
 	*Spool
-	queue.Report
-	fold  *queue.Fold[queue.ID, digest]
-	names map[queue.ID]string // the keys of the fold that are no ids
+	store.Report
+	fold  *store.Fold[store.ID, digest]
+	names map[store.ID]string // the keys of the fold that are no ids
 	want  string              // a head that should stand in the chain; empty: any
 
 	segment string // the log was read up to this file,
@@ -35,7 +35,7 @@ type verifier struct {
 
 	chainOnly bool // and not what the lines say
 
-	found    map[queue.Shelf]int // how many of the things on a shelf have their file
+	found    map[store.Shelf]int // how many of the things on a shelf have their file
 	touched  map[string]bool     // tasks of the lines that were read since the files were looked at
 	files    []finding           // what is wrong with the files of tasks
 	fewFiles []string            // what is wrong with all others
@@ -50,9 +50,9 @@ func digestOf(text string) (d digest) {
 }
 
 // keyed returns a key in 16 bytes, which an id needs.
-func keyed(key string) (id queue.ID) {
+func keyed(key string) (id store.ID) {
 	if task.ValidID(key) {
-		return queue.IDOf(key)
+		return store.IDOf(key)
 	}
 	sum := sha256.Sum256([]byte(key))
 	copy(id[:], sum[:])
@@ -60,7 +60,7 @@ func keyed(key string) (id queue.ID) {
 }
 
 // key returns a key of the fold. The few that are no ids are kept as they are, too.
-func (r *verifier) key(key string) queue.ID {
+func (r *verifier) key(key string) store.ID {
 	id := keyed(key)
 	if !task.ValidID(key) {
 		r.names[id] = key
@@ -69,20 +69,20 @@ func (r *verifier) key(key string) queue.ID {
 }
 
 // nameOf returns the file of a thing of the fold.
-func (r *verifier) nameOf(s queue.Shelf, id queue.ID) string {
+func (r *verifier) nameOf(s store.Shelf, id store.ID) string {
 	return fileOf(s, cmp.Or(r.names[id], id.String()))
 }
 
 // keep returns the digest of what a line makes of the file of a thing or, of what is a line of an
 // index, of that.
-func keep(l *audit.Line, c *queue.Change) digest {
+func keep(l *audit.Line, c *store.Change) digest {
 	switch {
-	case c.Shelf == queue.Agenda:
-		e := queue.EntryOf(l)
+	case c.Shelf == store.Agenda:
+		e := store.EntryOf(l)
 		return sha256.Sum256(entry.Append(nil, &e))
-	case c.Shelf == queue.Pruned:
+	case c.Shelf == store.Pruned:
 		return sha256.Sum256(appendPruned(nil, c.Key, task.State(c.Bytes)))
-	case c.Shelf == queue.Names:
+	case c.Shelf == store.Names:
 		return sha256.Sum256(appendPruned(nil, c.Key, named(string(c.Bytes))))
 	case c.Bytes != nil:
 		return sha256.Sum256(withNewline(c.Bytes))
@@ -121,14 +121,14 @@ func (r *verifier) reached(head string) {
 // its head, and every file against what the log says about it. It needs some 800 bytes of
 // memory a task. It takes no lock while it reads the files of tasks: it looks again at
 // what was committed meanwhile.
-func (s *Spool) Verify(head string) (*queue.Report, error) {
+func (s *Spool) Verify(head string) (*store.Report, error) {
 	r := s.verifier(head)
 	return &r.Report, r.verify(true)
 }
 
 // VerifyChain checks the chain alone, that each line holds the hash of the one before it, and not
 // what the lines say. It costs little more than to read the log.
-func (s *Spool) VerifyChain() (*queue.Report, error) {
+func (s *Spool) VerifyChain() (*store.Report, error) {
 	r := s.verifier("")
 	r.chainOnly = true
 	return &r.Report, r.verify(false)
@@ -136,10 +136,10 @@ func (s *Spool) VerifyChain() (*queue.Report, error) {
 
 func (s *Spool) verifier(head string) *verifier {
 	r := &verifier{
-		Spool: s, want: head, Report: queue.Report{Knows: head == ""}, names: map[queue.ID]string{},
+		Spool: s, want: head, Report: store.Report{Knows: head == ""}, names: map[store.ID]string{},
 		sessions: map[string]approval.Session{}, starts: derived(),
 	}
-	r.fold = queue.NewFold(r.key, keep)
+	r.fold = store.NewFold(r.key, keep)
 	r.reached(audit.Origin)
 	return r
 }
@@ -185,7 +185,7 @@ func (r *verifier) verifyFiles() error {
 	if err != nil {
 		return err
 	}
-	return r.View(func(queue.View) error { return errors.Join(r.verifyAgain(), r.verifySmall()) })
+	return r.View(func(store.View) error { return errors.Join(r.verifyAgain(), r.verifySmall()) })
 }
 
 // editedCheckpoint reports whether the checkpoint was edited by hand. A file that reads
@@ -309,7 +309,7 @@ func (r *verifier) checkGrant(l *audit.Line) {
 	if l.Grant == nil || l.Event == audit.Granted {
 		return
 	}
-	if _, given := r.fold.Get(queue.Grants, l.Grant.ID); !given {
+	if _, given := r.fold.Get(store.Grants, l.Grant.ID); !given {
 		r.find("grant %s was %s, and nobody had given it", l.Grant.ID, l.Event)
 	}
 }
@@ -317,7 +317,7 @@ func (r *verifier) checkGrant(l *audit.Line) {
 // checkRefused checks that a refused record is kept once, and forgotten if it was kept.
 func (r *verifier) checkRefused(l *audit.Line) {
 	kept, forgotten := l.Event == task.Refused && l.Digest != "", l.Event == audit.Forgotten
-	if _, was := r.fold.Get(queue.Refused, l.Task); !r.snapshot && (kept && was || forgotten && !was) {
+	if _, was := r.fold.Get(store.Refused, l.Task); !r.snapshot && (kept && was || forgotten && !was) {
 		r.find("refused record %s was %s, and the log says something else of it before", l.Task, l.Event)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/task"
 )
 
 // besides holds the shelves of the files that a task has besides its task file.
-var besides = []queue.Shelf{queue.Meta, queue.Results, queue.Refused, queue.Labels, queue.Extracts}
+var besides = []store.Shelf{store.Meta, store.Results, store.Refused, store.Labels, store.Extracts}
 
 // ofTasks holds the shelves of all files of tasks.
-var ofTasks = func() (list []queue.Shelf) {
+var ofTasks = func() (list []store.Shelf) {
 	for _, st := range task.States {
-		list = append(list, queue.On(st))
+		list = append(list, store.On(st))
 	}
 	return append(list, besides...)
 }()
@@ -27,8 +27,8 @@ var ofTasks = func() (list []queue.Shelf) {
 // verifyTasks checks the files of all tasks, and the ids of those that were pruned. From
 // here on the verifier notes in touched which tasks the log names again.
 func (r *verifier) verifyTasks() error {
-	r.touched, r.found = map[string]bool{}, map[queue.Shelf]int{}
-	known := map[queue.ID]bool{}
+	r.touched, r.found = map[string]bool{}, map[store.Shelf]int{}
+	known := map[store.ID]bool{}
 	err := r.disk.Names(prunedDir, func(name string) error { return r.verifyShard(prunedDir+"/"+name, known) })
 	for _, dir := range []string{metaDir, resultDir, refusedDir} {
 		if err == nil {
@@ -49,13 +49,13 @@ func (r *verifier) verifyTasks() error {
 
 // complete checks that no file of any task is missing. Its files were looked at before, so
 // a shelf of which as many were found as there are lacks none.
-func (r *verifier) complete(known map[queue.ID]bool) error {
-	all := map[queue.Shelf]int{}
+func (r *verifier) complete(known map[store.ID]bool) error {
+	all := map[store.Shelf]int{}
 	for _, t := range r.fold.Tasks {
-		all[queue.On(t.State)]++
+		all[store.On(t.State)]++
 	}
 	for id, t := range r.fold.Tasks {
-		if s := queue.On(t.State); r.found[s] < all[s] {
+		if s := store.On(t.State); r.found[s] < all[s] {
 			if err := r.there(s, id.String()); err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (r *verifier) complete(known map[queue.ID]bool) error {
 			}
 		}
 	}
-	for _, s := range []queue.Shelf{queue.Pruned, queue.Names} {
+	for _, s := range []store.Shelf{store.Pruned, store.Names} {
 		for id := range r.fold.Things[s] {
 			r.listed(id, known)
 		}
@@ -80,8 +80,8 @@ func (r *verifier) complete(known map[queue.ID]bool) error {
 }
 
 // there checks that a file of a task is not missing.
-func (r *verifier) there(s queue.Shelf, id string) error {
-	if _, logged := r.fold.Get(s, id); !logged || s == queue.Refused && r.snapshot { // a snapshot has none
+func (r *verifier) there(s store.Shelf, id string) error {
+	if _, logged := r.fold.Get(s, id); !logged || s == store.Refused && r.snapshot { // a snapshot has none
 		return nil
 	}
 	_, err := r.disk.Stat(fileOf(s, id))
@@ -93,9 +93,9 @@ func (r *verifier) there(s queue.Shelf, id string) error {
 }
 
 // listed checks that an id or a name which no file has any more is known all the same.
-func (r *verifier) listed(id queue.ID, known map[queue.ID]bool) {
-	_, pruned := r.fold.Things[queue.Pruned][id]
-	_, name := r.fold.Things[queue.Names][id]
+func (r *verifier) listed(id store.ID, known map[store.ID]bool) {
+	_, pruned := r.fold.Things[store.Pruned][id]
+	_, name := r.fold.Things[store.Names][id]
 	if (pruned || name) && !known[id] {
 		r.findFile(id.String(), "pruned: it lacks %s", id)
 	}
@@ -113,7 +113,7 @@ func (r *verifier) verifyAgain() error {
 		}
 	}
 	r.files = slices.DeleteFunc(r.files, func(f finding) bool { return r.touched[f.about] || shards[f.about] })
-	known := map[queue.ID]bool{}
+	known := map[store.ID]bool{}
 	for name := range shards {
 		if err := r.verifyShard(name, known); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (r *verifier) verifyOne(id string) error {
 // verifyBeside checks a file in the directory of such a shelf: whether it should be there,
 // and what it holds.
 func (r *verifier) verifyBeside(dir, name string) error {
-	at := slices.IndexFunc(besides, func(s queue.Shelf) bool {
+	at := slices.IndexFunc(besides, func(s store.Shelf) bool {
 		_, ok := keyOf(s, name)
 		return ok && dirOf(s) == dir
 	})
@@ -182,7 +182,7 @@ func (r *verifier) verifyBeside(dir, name string) error {
 
 // verifyShard checks a file of pruned ids: each of them was pruned, and in the state that
 // its line says.
-func (r *verifier) verifyShard(name string, known map[queue.ID]bool) error {
+func (r *verifier) verifyShard(name string, known map[store.ID]bool) error {
 	shard := shardIn(name)
 	if st, err := r.disk.Stat(name); err == nil && !shard.Fits(st.Size) {
 		r.findFile(name, "%s: it ends within a line", name)
@@ -191,10 +191,10 @@ func (r *verifier) verifyShard(name string, known map[queue.ID]bool) error {
 		if bytes.Equal(line, make([]byte, len(line))) { // a power cut left this line empty
 			return true, nil
 		}
-		id := queue.IDOf(string(line[:32]))
+		id := store.IDOf(string(line[:32]))
 		_, file := r.fold.Tasks[id]
 		sum := digest(sha256.Sum256(line))
-		is := r.fold.Things[queue.Pruned][id] == sum || r.fold.Things[queue.Names][id] == sum
+		is := r.fold.Things[store.Pruned][id] == sum || r.fold.Things[store.Names][id] == sum
 		if !is || file || known[id] || shardOf(id.String()).Name != name {
 			r.findFile(name, "%s: byte %d: the log knows nothing of %q, or says something else", name, off, line)
 		}
@@ -228,7 +228,7 @@ func (r *verifier) verifyTask(st task.State, name string) error {
 	case logged.State != st:
 		r.findFile(id, "%s/%s: the log has it in %s", st, name, logged.State)
 	default:
-		r.found[queue.On(st)]++
+		r.found[store.On(st)]++
 	}
 	if err != nil {
 		r.findFile(id, "%s/%s: it is not a file any more, or not one that can be read: %v", st, name, err)

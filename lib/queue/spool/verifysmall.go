@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/entry"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/record"
 )
@@ -25,7 +25,7 @@ func (r *verifier) verifySmall() error {
 
 // few holds the shelves whose files are not of tasks, and are few. Only a queue that has
 // approvers keeps a spent approval.
-var few = []queue.Shelf{queue.Approvals, queue.Grants, queue.Sessions, queue.Positions, queue.Findings, queue.Spent, queue.Partly}
+var few = []store.Shelf{store.Approvals, store.Grants, store.Sessions, store.Positions, store.Findings, store.Spent, store.Partly}
 
 // verifyFew checks that the files on these shelves say what they have to, or may, and that
 // there are no others. A snapshot has none of these directories.
@@ -48,7 +48,7 @@ func (r *verifier) verifyFew() error {
 	}
 	for _, s := range few {
 		for id := range r.fold.Things[s] {
-			if name := r.nameOf(s, id); !r.snapshot && s != queue.Spent && !seen[name] {
+			if name := r.nameOf(s, id); !r.snapshot && s != store.Spent && !seen[name] {
 				r.findSmall("%s: it is gone", name)
 			}
 		}
@@ -71,13 +71,13 @@ func (r *verifier) says(dir, name string, b []byte) bool {
 		return false
 	}
 	p, err := audit.DecodePosition(rec.Value())
-	return err == nil && fileOf(queue.Positions, queue.PositionKey(p.Source)) == dir+"/"+name && bytes.Equal(b, withNewline(p.Append(nil)))
+	return err == nil && fileOf(store.Positions, store.PositionKey(p.Source)) == dir+"/"+name && bytes.Equal(b, withNewline(p.Append(nil)))
 }
 
 // verifyHold checks that a queue on hold by the log is on hold. A hold file made by hand
 // is allowed.
 func (r *verifier) verifyHold() error {
-	want, logged := r.fold.Get(queue.Hold, "")
+	want, logged := r.fold.Get(store.Hold, "")
 	b, err := r.disk.Read(holdFile)
 	switch {
 	case !logged && (err == nil || errors.Is(err, fs.ErrNotExist) || notFile(err)):
@@ -94,7 +94,7 @@ func (r *verifier) verifyHold() error {
 
 // verifyClock checks that the queue knows the last jump of its clock, and no other.
 func (r *verifier) verifyClock() error {
-	want, logged := r.fold.Get(queue.Clocks, "")
+	want, logged := r.fold.Get(store.Clocks, "")
 	b, err := r.disk.Read(clockFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && logged:
@@ -111,17 +111,17 @@ func (r *verifier) verifyClock() error {
 // verifyAgenda checks that the agenda holds the open tasks in their order, and nothing
 // else.
 func (r *verifier) verifyAgenda() error {
-	listed, last := map[queue.ID]bool{}, int64(0)
+	listed, last := map[store.ID]bool{}, int64(0)
 	err := agenda.Each(r.disk, func(off int64, line []byte) (bool, error) {
 		id := keyed(string(line[2:34]))
 		logged := r.fold.Tasks[id]
 		if line[0] == entry.Closed {
-			if _, pruned := r.fold.Things[queue.Pruned][id]; logged.Opened == 0 && !pruned || entry.Torn(line) {
+			if _, pruned := r.fold.Things[store.Pruned][id]; logged.Opened == 0 && !pruned || entry.Torn(line) {
 				r.findSmall("%s: byte %d: no task left this line: %q", agendaFile, off, line)
 			}
 			return true, nil
 		}
-		want, open := r.fold.Things[queue.Agenda][id]
+		want, open := r.fold.Things[store.Agenda][id]
 		switch {
 		case !open || sha256.Sum256(line) != want || listed[id]:
 			r.findSmall("%s: byte %d: the log says something else: %q", agendaFile, off, line)
@@ -131,7 +131,7 @@ func (r *verifier) verifyAgenda() error {
 		listed[id], last = true, max(last, logged.Opened)
 		return true, nil
 	})
-	for id := range r.fold.Things[queue.Agenda] {
+	for id := range r.fold.Things[store.Agenda] {
 		if !listed[id] {
 			r.findSmall("%s: it lacks task %s", agendaFile, id)
 		}
@@ -163,7 +163,7 @@ func (r *verifier) verifyOutboxes() error {
 		}
 		parent, named := strings.CutSuffix(name, ".jsonl")
 		logged := r.fold.Outboxes[keyed(parent)]
-		list, err := queue.ReadOutbox(b)
+		list, err := store.ReadOutbox(b)
 		same := named && err == nil && len(list) == len(logged) && len(list) > 0
 		for _, one := range list {
 			same = same && slices.Contains(logged, one)

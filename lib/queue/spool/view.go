@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/disk"
 	"pulse/lib/queue/journal"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
@@ -30,7 +30,7 @@ const patience = 250 * time.Millisecond
 // lock, so that no command waits for it: it looks at the log before and after, and if
 // something was committed meanwhile, fn runs again. So fn must begin anew each time, and be
 // brief: if writers leave no pause for as long as patience, View takes the lock after all.
-func (s *Spool) View(fn func(queue.View) error) error {
+func (s *Spool) View(fn func(store.View) error) error {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := s.settle(); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (s *Spool) settle() error {
 			unlock()
 			return err
 		}
-		if !errors.Is(err, queue.ErrLocked) {
+		if !errors.Is(err, store.ErrLocked) {
 			return err
 		}
 		if time.Now().After(end) {
@@ -115,7 +115,7 @@ func (v view) Where(id string) (task.State, error) {
 	}
 	var all []task.State
 	for _, st := range task.States {
-		there, err := v.Has(queue.On(st), id)
+		there, err := v.Has(store.On(st), id)
 		if err != nil {
 			return "", err
 		}
@@ -172,56 +172,56 @@ func (s *Spool) removeOthers(id string, st task.State) error {
 }
 
 // Has reports whether a thing has a file.
-func (v view) Has(s queue.Shelf, key string) (bool, error) {
+func (v view) Has(s store.Shelf, key string) (bool, error) {
 	_, err := v.disk.Stat(fileOf(s, key))
-	if s == queue.Refused && disk.Absent(err) || errors.Is(err, fs.ErrNotExist) {
+	if s == store.Refused && disk.Absent(err) || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // There lists the files of a shelf once.
-func (v view) There(s queue.Shelf) (func(id string) bool, error) {
-	all := make(map[queue.ID]bool, v.log.counts.Tasks[task.State(s)])
+func (v view) There(s store.Shelf) (func(id string) bool, error) {
+	all := make(map[store.ID]bool, v.log.counts.Tasks[task.State(s)])
 	err := v.disk.Names(dirOf(s), func(name string) error {
 		if id, ok := keyOf(s, name); ok {
-			all[queue.IDOf(id)] = true
+			all[store.IDOf(id)] = true
 		}
 		return nil
 	})
-	return func(id string) bool { return all[queue.IDOf(id)] }, err
+	return func(id string) bool { return all[store.IDOf(id)] }, err
 }
 
 // Get reads a thing. If what lies in place of its file is not a file, or not one that this
 // account may read, the error is ErrCorrupt. Unlike an I/O error it concerns that thing
 // alone.
-func (v view) Get(s queue.Shelf, key string) (item queue.Item, err error) {
+func (v view) Get(s store.Shelf, key string) (item store.Item, err error) {
 	switch s {
-	case queue.Pruned:
+	case store.Pruned:
 		return v.pruned(key)
-	case queue.Names:
+	case store.Names:
 		return v.name(key)
-	case queue.Approvals, queue.Partly, queue.Grants:
+	case store.Approvals, store.Partly, store.Grants:
 		var owner int
 		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))
 		item.Writer = approval.HeldBy(owner)
 	default:
 		item.Bytes, err = v.disk.Read(fileOf(s, key))
 	}
-	if errors.Is(err, fs.ErrNotExist) || s == queue.Refused && disk.Absent(err) {
-		return item, fmt.Errorf("%w: %s", queue.ErrUnknown, key)
+	if errors.Is(err, fs.ErrNotExist) || s == store.Refused && disk.Absent(err) {
+		return item, fmt.Errorf("%w: %s", store.ErrUnknown, key)
 	}
 	if notFile(err) {
-		err = fmt.Errorf("%w: %w", queue.ErrCorrupt, err)
+		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	return item, err
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false. Open tasks
 // come in the order of the agenda. A shelf that a snapshot or an older queue does not have is empty.
-func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
+func (v view) Each(s store.Shelf, fn func(key string, made time.Time) (more bool, err error)) error {
 	if st := task.State(s); st.Open() {
-		return v.Open(st, func(e queue.Entry) (bool, error) { return fn(e.ID, e.Since) })
+		return v.Open(st, func(e store.Entry) (bool, error) { return fn(e.ID, e.Since) })
 	}
 	type file struct {
 		key  string
@@ -241,7 +241,7 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 		}
 		return err
 	})
-	if err != nil && !(errors.Is(err, fs.ErrNotExist) && v.snapshot) && !(s == queue.Refused && disk.Absent(err)) {
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && v.snapshot) && !(s == store.Refused && disk.Absent(err)) {
 		return err
 	}
 	slices.SortFunc(all, func(a, b file) int {
@@ -257,10 +257,10 @@ func (v view) Each(s queue.Shelf, fn func(key string, made time.Time) (more bool
 
 // Counts returns how many tasks are in each state by the log, and how many requests were
 // refused.
-func (v view) Counts() queue.Counts { return v.log.counts.At(v.log.Head) }
+func (v view) Counts() store.Counts { return v.log.counts.At(v.log.Head) }
 
 // Lines returns a reader of the log as it is now, which may be used after the View.
-func (v view) Lines(since time.Time, want func(raw []byte) bool) (queue.Lines, error) {
+func (v view) Lines(since time.Time, want func(raw []byte) bool) (store.Lines, error) {
 	lines, err := v.log.Lines(since, want)
 	return func(fn func([]byte, *audit.Line) error) error { return v.hint(lines(fn)) }, err
 }

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -22,8 +23,8 @@ import (
 
 // ToServer copies a queue into one on a server that has no line yet. Nothing may be running, and
 // the queue must be on hold, so that nobody goes on with both.
-func ToServer(ctx context.Context, from queue.Store, name string) error {
-	lines, err := queue.Read(from, func(v queue.View) (queue.Lines, error) {
+func ToServer(ctx context.Context, from store.Store, name string) error {
+	lines, err := store.Read(from, func(v store.View) (store.Lines, error) {
 		if err := Still(v); err != nil {
 			return nil, err
 		}
@@ -32,14 +33,14 @@ func ToServer(ctx context.Context, from queue.Store, name string) error {
 	if err != nil {
 		return err
 	}
-	return pgstore.Import(ctx, name, lines, func(s queue.Shelf, key string) ([]byte, error) {
-		item, err := queue.Read(from, func(v queue.View) (queue.Item, error) { return v.Get(s, key) })
+	return pgstore.Import(ctx, name, lines, func(s store.Shelf, key string) ([]byte, error) {
+		item, err := store.Read(from, func(v store.View) (store.Item, error) { return v.Get(s, key) })
 		return item.Bytes, err
 	})
 }
 
 // Still fails unless a queue is on hold and nothing runs.
-func Still(v queue.View) error {
+func Still(v store.View) error {
 	held, err := queue.Held(v)
 	if n := v.Counts().Tasks[task.Running]; err == nil && (held == "" || n > 0) {
 		err = fault.Usagef("pulse-queue hold, and wait until pulse-queue list shows nothing in running",
@@ -52,8 +53,8 @@ func Still(v queue.View) error {
 // The directory's log is the beginning of the other one.
 func ToDirectory(from *pgstore.Store, to *spool.Spool) error {
 	have, head := 0, ""
-	var lines queue.Lines
-	err := to.View(func(v queue.View) (err error) {
+	var lines store.Lines
+	err := to.View(func(v store.View) (err error) {
 		have, head = 0, v.Counts().Head
 		lines, err = v.Lines(time.Time{}, func([]byte) bool { have++; return false })
 		return err
@@ -62,7 +63,7 @@ func ToDirectory(from *pgstore.Store, to *spool.Spool) error {
 		err = lines(nil)
 	}
 	if err == nil {
-		err = from.View(func(v queue.View) (err error) {
+		err = from.View(func(v store.View) (err error) {
 			lines, err = v.Lines(time.Time{}, nil)
 			return err
 		})
@@ -93,7 +94,7 @@ type replay struct {
 	to     *spool.Spool
 	seen   int
 	head   string
-	commit queue.Commit
+	commit store.Commit
 }
 
 // line takes a line, and commits those that belong together with the last of them.
@@ -101,7 +102,7 @@ func (r *replay) line(raw []byte, l *audit.Line) error {
 	if again := l.Append(nil); string(again) != string(raw) {
 		return fmt.Errorf("line %d of the log: another pulse wrote it, and this one would write it in another way", r.seen)
 	}
-	for _, c := range queue.Changes(l) {
+	for _, c := range store.Changes(l) {
 		if c.Digest == "" && c.Lines == nil {
 			continue
 		}
@@ -110,13 +111,13 @@ func (r *replay) line(raw []byte, l *audit.Line) error {
 			return err
 		}
 		if b != nil { // of a result that was replaced since, the store takes no notice
-			r.commit.Blobs = append(r.commit.Blobs, queue.Blob{Shelf: c.Shelf, Key: c.Key, Bytes: b, Made: l.Time.Add(time.Duration(len(r.commit.Lines)))})
+			r.commit.Blobs = append(r.commit.Blobs, store.Blob{Shelf: c.Shelf, Key: c.Key, Bytes: b, Made: l.Time.Add(time.Duration(len(r.commit.Lines)))})
 		}
 	}
 	if r.commit.Lines = append(r.commit.Lines, *l); l.More {
 		return nil
 	}
 	commit := r.commit
-	r.commit = queue.Commit{}
-	return r.to.Update(func(queue.View) (*queue.Commit, error) { return &commit, nil })
+	r.commit = store.Commit{}
+	return r.to.Update(func(store.View) (*store.Commit, error) { return &commit, nil })
 }

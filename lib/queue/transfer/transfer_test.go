@@ -12,6 +12,7 @@ import (
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/spool"
+	"pulse/lib/queue/store"
 	"pulse/lib/queue/transfer"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/terms"
@@ -33,7 +34,7 @@ func directory(t *testing.T) *spool.Spool {
 }
 
 type verifier interface {
-	Verify(head string) (*queue.Report, error)
+	Verify(head string) (*store.Report, error)
 }
 
 func verified(t *testing.T, s verifier) (head string) {
@@ -83,7 +84,7 @@ func TestThereAndBack(t *testing.T) {
 	if err := transfer.ToServer(context.Background(), first, d.DSN(pgtest.Super)); err == nil {
 		t.Error("a queue was copied onto another one")
 	}
-	dump := func(s queue.Store) string {
+	dump := func(s store.Store) string {
 		text, err := queuetest.Dump(s)
 		if err != nil {
 			t.Fatal(err)
@@ -158,10 +159,10 @@ func TestNotedThereAndBack(t *testing.T) {
 }
 
 // lacks fails unless a queue lacks what this account saw, or nothing.
-func lacks(t *testing.T, s queue.Store, want string) {
+func lacks(t *testing.T, s store.Store, want string) {
 	t.Helper()
 	lost := ""
-	err := s.View(func(v queue.View) (err error) {
+	err := s.View(func(v store.View) (err error) {
 		lost, err = v.Lost()
 		return err
 	})
@@ -171,7 +172,7 @@ func lacks(t *testing.T, s queue.Store, want string) {
 }
 
 // still ends what runs, and puts the queue on hold.
-func still(t *testing.T, s queue.Store, now time.Time) {
+func still(t *testing.T, s store.Store, now time.Time) {
 	reap := queuetest.Update("reap", func(tx *queue.Tx, now time.Time) error {
 		_, err := queue.Reap(tx, &queuetest.Policy.Limits, now, func(string) bool { return true })
 		return err

@@ -3,7 +3,7 @@
 //
 // Invariant: one id is one task in one state. A task leaves a state only by a transition
 // of the table in this package, and every transition is one audit line. Caveat: the
-// store decides when a transition is durable; see queue.Store.
+// store decides when a transition is durable; see store.Store.
 package task
 
 import (

@@ -1,4 +1,4 @@
-package queue_test
+package store_test
 
 import (
 	"bytes"
@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
+
+var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
 const (
 	one   = "11111111111111111111111111111111"
@@ -30,7 +32,7 @@ const (
 // is the task's.
 func show(l *audit.Line) string {
 	var all []string
-	for _, c := range queue.Changes(l) {
+	for _, c := range store.Changes(l) {
 		s := string(c.Shelf)
 		if c.Key != l.Task {
 			s += "/" + c.Key
@@ -145,11 +147,11 @@ func TestTransitions(t *testing.T) {
 // that it leads to, and nowhere else; and the last state of what was pruned is known.
 func TestTaskIsInOnePlace(t *testing.T) {
 	for _, l := range legal() {
-		lies := map[queue.Shelf]string{}
+		lies := map[store.Shelf]string{}
 		if l.From != "" {
-			lies[queue.On(l.From)] = "file"
+			lies[store.On(l.From)] = "file"
 		}
-		for _, c := range queue.Changes(&l) {
+		for _, c := range store.Changes(&l) {
 			switch {
 			case c.From != "":
 				lies[c.Shelf] = lies[c.From]
@@ -163,11 +165,11 @@ func TestTaskIsInOnePlace(t *testing.T) {
 			}
 		}
 		for _, st := range task.States {
-			if want := map[bool]string{true: "file"}[st == l.To]; lies[queue.On(st)] != want {
+			if want := map[bool]string{true: "file"}[st == l.To]; lies[store.On(st)] != want {
 				t.Errorf("%s from %q to %q: %v", l.Event, l.From, l.To, lies)
 			}
 		}
-		if want := map[bool]task.State{true: l.From}[l.Event == task.Pruned]; lies[queue.Pruned] != string(want) {
+		if want := map[bool]task.State{true: l.From}[l.Event == task.Pruned]; lies[store.Pruned] != string(want) {
 			t.Errorf("%s from %q: %v", l.Event, l.From, lies)
 		}
 	}
@@ -194,7 +196,7 @@ var special = []struct {
 }{
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Change: task.Change{NotBefore: now}},
 		"scheduled # sha256:f11e, meta =, approvals gone, spent gone"},
-	{audit.Line{Event: task.Added, Task: one, To: task.Awaiting, Digest: hash, Change: task.Change{Reason: queue.ReasonSessionSpent}},
+	{audit.Line{Event: task.Added, Task: one, To: task.Awaiting, Digest: hash, Change: task.Change{Reason: store.ReasonSessionSpent}},
 		"awaiting_review # sha256:f11e, meta =, approvals gone, spent gone"},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two}, "outbox/" + two + " - " + one + ", scheduled # sha256:f11e"},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: "somebody"}, "scheduled # sha256:f11e"},
@@ -241,9 +243,9 @@ var special = []struct {
 	{audit.Line{Event: audit.Held, By: "me"}, "hold ="},
 	{audit.Line{Event: audit.Released, By: "me"}, "hold gone"},
 	{audit.Line{Event: audit.Read, Positions: []audit.Position{{Source: "s"}, {Source: "r"}}},
-		"positions/" + queue.PositionKey("s") + " =, positions/" + queue.PositionKey("r") + " ="},
+		"positions/" + store.PositionKey("s") + " =, positions/" + store.PositionKey("r") + " ="},
 	{audit.Line{Event: task.Added, Task: one, To: task.Scheduled, Digest: hash, Parent: two, Positions: []audit.Position{{Source: "s"}}},
-		"outbox/" + two + " - " + one + ", positions/" + queue.PositionKey("s") + " =, scheduled # sha256:f11e"},
+		"outbox/" + two + " - " + one + ", positions/" + store.PositionKey("s") + " =, scheduled # sha256:f11e"},
 	{audit.Line{Event: audit.ClockJumped, Before: now}, "clock ="},
 	{audit.Line{Event: audit.ClockConfirmed, By: "me"}, "clock ="},
 	{audit.Line{Event: audit.Discarded, Task: one, Count: 3}, ""},
@@ -258,8 +260,8 @@ var special = []struct {
 	{audit.Line{Event: audit.Repaired}, ""},
 	{audit.Line{Event: audit.Resumed, By: "me"}, ""},
 	{audit.Line{Event: audit.Withheld}, ""},
-	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingOpened, Code: "c", About: "a"}}, "findings/" + queue.FindingKey("c", "a") + " ="},
-	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingClosed, Code: "c"}}, "findings/" + queue.FindingKey("c", "") + " gone"},
+	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingOpened, Code: "c", About: "a"}}, "findings/" + store.FindingKey("c", "a") + " ="},
+	{audit.Line{Event: audit.Found, Finding: &audit.Finding{What: audit.FindingClosed, Code: "c"}}, "findings/" + store.FindingKey("c", "") + " gone"},
 	{audit.Line{Event: audit.Found}, ""},
 }
 
@@ -289,32 +291,32 @@ func TestChangesHold(t *testing.T) {
 	}
 	for _, l := range lines {
 		l.Time = now
-		for _, c := range queue.Changes(&l) {
+		for _, c := range store.Changes(&l) {
 			var want []byte
 			switch change := l.Change; c.Shelf {
-			case queue.Meta:
+			case store.Meta:
 				change.Since = now
 				want = change.Append(nil)
-			case queue.Approvals, queue.Partly:
+			case store.Approvals, store.Partly:
 				if l.Approval != nil {
 					want = l.Approval.Append(nil)
 				}
-			case queue.Pruned:
+			case store.Pruned:
 				want = []byte(l.From)
-			case queue.Names:
+			case store.Names:
 				want = []byte(l.Task)
-			case queue.Hold, queue.Clocks:
+			case store.Hold, store.Clocks:
 				want = l.Append(nil)
-			case queue.Grants:
+			case store.Grants:
 				want = l.Grant.Append(nil)
-			case queue.Sessions:
+			case store.Sessions:
 				want = l.Session.Append(nil)
-			case queue.Findings:
+			case store.Findings:
 				want = l.Finding.Append(nil)
-			case queue.Labels:
+			case store.Labels:
 				want = []byte(`{"labels":[{"label":"untrusted","by":"unknown"}]}`)
-			case queue.Positions:
-				at := slices.IndexFunc(l.Positions, func(p audit.Position) bool { return queue.PositionKey(p.Source) == c.Key })
+			case store.Positions:
+				at := slices.IndexFunc(l.Positions, func(p audit.Position) bool { return store.PositionKey(p.Source) == c.Key })
 				want = l.Positions[at].Append(nil)
 			}
 			if c.Bytes != nil && !bytes.Equal(c.Bytes, want) {
@@ -326,18 +328,18 @@ func TestChangesHold(t *testing.T) {
 
 // same makes sure that a line changes the same each time, as it was committed and as it
 // is read from the log, and is not changed itself.
-func same(t *testing.T, l *audit.Line) []queue.Change {
+func same(t *testing.T, l *audit.Line) []store.Change {
 	t.Helper()
 	raw := l.Append(nil)
-	list := queue.Changes(l)
+	list := store.Changes(l)
 	read, err := audit.Parse(raw)
 	if err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	if again := queue.Changes(l); !reflect.DeepEqual(again, list) || !bytes.Equal(l.Append(nil), raw) {
+	if again := store.Changes(l); !reflect.DeepEqual(again, list) || !bytes.Equal(l.Append(nil), raw) {
 		t.Errorf("%s changes %+v and then %+v", raw, list, again)
 	}
-	if again := queue.Changes(&read); !reflect.DeepEqual(again, list) {
+	if again := store.Changes(&read); !reflect.DeepEqual(again, list) {
 		t.Errorf("%s changes %+v, and once it was written %+v", raw, list, again)
 	}
 	return list
@@ -377,8 +379,8 @@ func FuzzChanges(f *testing.F) {
 		if err != nil {
 			return
 		}
-		list := queue.Changes(&l)
-		if again := queue.Changes(&l); !reflect.DeepEqual(again, list) {
+		list := store.Changes(&l)
+		if again := store.Changes(&l); !reflect.DeepEqual(again, list) {
 			t.Errorf("%+v and then %+v", list, again)
 		}
 		transition := l.Moves() || slices.Contains(task.Events, l.Event)
@@ -388,7 +390,7 @@ func FuzzChanges(f *testing.F) {
 		type place struct{ shelf, key string }
 		said := map[place]bool{}
 		for _, c := range list {
-			if said[place{string(c.Shelf), c.Key}] && c.Shelf != queue.Positions || c.From == c.Shelf {
+			if said[place{string(c.Shelf), c.Key}] && c.Shelf != store.Positions || c.From == c.Shelf {
 				t.Errorf("%s/%s twice: %+v", c.Shelf, c.Key, list)
 			}
 			said[place{string(c.Shelf), c.Key}] = true

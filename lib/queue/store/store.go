@@ -1,15 +1,11 @@
-// Package queue says what happens to a task: how a record becomes a task, when it may
-// start, what its end means, what a person's answer changes. Store hides where tasks are
-// kept; package spool keeps them in flat files.
+// Package store says what a store of a queue keeps and promises: things on shelves, a log, and
+// what each line of the log changes in them. Package spool keeps them in flat files, pgstore in a
+// database, and what happens to a task is the matter of package queue.
 //
-// Invariants. An accepted task is started once for each approval or attempt, and never
-// after it completed. Before each start it is decided on again, with the policy of that
-// moment. An effect that reaches the outside starts only on a person's approval, which is
-// spent first. What a line of the log changes is said once, by Changes.
+// Invariant: what a line of the log changes is said once, by Changes.
 //
-// Caveat: nearly all of this runs inside a View or an Update, and the caller brings the
-// clock.
-package queue
+// Caveat: a store knows no rules. Only queue.Update stages lines that keep them.
+package store
 
 import (
 	"bytes"
@@ -48,9 +44,26 @@ var (
 //     Match, or comes after the View, like Lines.
 type Store interface {
 	View(fn func(View) error) error
-	Update(fn func(View) (*Commit, error)) error // use Update, the function
+	Update(fn func(View) (*Commit, error)) error // use queue.Update, the function
 	List(states []task.State, want func(*Entry) bool) ([]Listed, error)
 	Match(prefix string) (ids []string, err error) // at most two, those of open tasks first
+}
+
+// Commit is what an Update changes: lines of the log, what was staged with them, and how
+// many rejections of this day are only counted.
+type Commit struct {
+	Lines    []audit.Line
+	Blobs    []Blob
+	Unlisted int
+	Unsure   bool // the clock is not believed: no new file of a month is begun
+}
+
+// Blob holds staged bytes, of which a line holds only the digest.
+type Blob struct {
+	Shelf Shelf
+	Key   string
+	Bytes []byte
+	Made  time.Time // of a task: its time of creation, which keeps the order of tasks; zero: now
 }
 
 // Read returns what fn finds in a View of a store.
@@ -139,6 +152,13 @@ func (e *Entry) Waits(now time.Time) bool {
 	return now.Before(e.NotBefore) && (e.PutOff || !now.Before(e.Since))
 }
 
+// Forever is the time before which no run starts a standing ask: the latest that the line of an
+// open task can hold. So nobody has to read its file to see that it is not due.
+var Forever = time.Unix(9_999_999_999, 0).UTC()
+
+// Stands reports whether an open task is a standing ask.
+func (e *Entry) Stands() bool { return e.NotBefore.Equal(Forever) }
+
 // Start is a start of a worker.
 type Start struct {
 	Time     time.Time
@@ -187,4 +207,21 @@ type Report struct {
 	Knows    bool   // the chain has the head that was asked for
 	Findings []string
 	Broken   bool // the log can't be carried out
+}
+
+// ID is the id of a task in 16 bytes, for very long lists.
+type ID [16]byte
+
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// IDOf returns the id that text spells, or zeros if it spells none.
+func IDOf(text string) (id ID) {
+	hex.Decode(id[:], []byte(text))
+	return id
+}
+
+// Listed are the tasks of a state.
+type Listed struct {
+	State task.State
+	IDs   []ID // oldest first
 }

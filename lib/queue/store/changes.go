@@ -1,12 +1,15 @@
-package queue
+package store
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"time"
 
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
+	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
 
@@ -91,7 +94,7 @@ func Changes(l *audit.Line) []Change {
 	case l.Event == audit.Resurfaced:
 		return append(list, Change{Shelf: Meta, Key: l.Task, Bytes: l.Change.Append(nil)})
 	case l.Event == audit.Labelled:
-		return append(list, Change{Shelf: Labels, Key: l.Task, Bytes: labelsFile(l.Labels)})
+		return append(list, Change{Shelf: Labels, Key: l.Task, Bytes: LabelsFile(l.Labels)})
 	case l.Event == task.Refused && l.Digest != "":
 		return append(list, Change{Shelf: Refused, Key: l.Task, Digest: l.Digest})
 	case l.Event == audit.Forgotten:
@@ -156,6 +159,10 @@ func taskChanges(list []Change, l *audit.Line) []Change {
 	change.Since = l.Time
 	return approvalChanges(append(list, Change{Shelf: Meta, Key: l.Task, Bytes: change.Append(nil)}), l)
 }
+
+// ReasonSessionSpent is the reason of a task that waits for a person because the
+// session it was decided under had no use left, or had ended, when it was taken.
+const ReasonSessionSpent = "session_spent"
 
 // approvalChanges appends what a transition changes in the task's approval. A line holds
 // the approval that its task has from now on. If a start spends one, it is put aside until
@@ -252,4 +259,40 @@ func (c *Counts) countKept(l *audit.Line) {
 		c.Kept--
 		c.KeptBytes -= l.Size
 	}
+}
+
+// FindingKey returns the key of what is wrong: its code, and what tells it from others of that code.
+func FindingKey(code, about string) string {
+	sum := sha256.Sum256([]byte(code + " " + about))
+	return hex.EncodeToString(sum[:16])
+}
+
+// findingChange returns what a line changes in a finding. One that ended is gone.
+func findingChange(f *audit.Finding) Change {
+	c := Change{Shelf: Findings, Key: FindingKey(f.Code, f.About)}
+	if f.What != audit.FindingClosed {
+		c.Bytes = f.Append(nil)
+	}
+	return c
+}
+
+// LabelsFile returns what is kept of the labels of a root task.
+func LabelsFile(s label.Set) []byte {
+	var o record.Object
+	o.Raw("labels", s.Append(nil))
+	return o.Bytes()
+}
+
+// DecodeLabels reads what LabelsFile wrote, which has one label or more.
+func DecodeLabels(v record.Value) (set label.Set, err error) {
+	err = v.Each(func(name string, v record.Value) (err error) {
+		if name == "labels" {
+			set, err = label.Decode(v)
+		}
+		return err
+	})
+	if err == nil && len(set) == 0 {
+		err = errors.New("it has no labels")
+	}
+	return set, err
 }

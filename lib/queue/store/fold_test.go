@@ -1,11 +1,11 @@
-package queue_test
+package store_test
 
 import (
 	"strings"
 	"testing"
 	"unsafe"
 
-	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/task"
 )
@@ -15,9 +15,9 @@ import (
 func TestFoldLetsLinesGo(t *testing.T) {
 	id := strings.Repeat("0", 32)
 	word := strings.Clone(string(task.Scheduled))
-	f := queue.NewFold(queue.IDOf, func(*audit.Line, *queue.Change) struct{} { return struct{}{} })
+	f := store.NewFold(store.IDOf, func(*audit.Line, *store.Change) struct{} { return struct{}{} })
 	f.Add(nil, &audit.Line{Event: task.Added, Task: id, Kind: task.Ask, To: task.State(word), Digest: task.Digest(nil)})
-	kept := string(f.Tasks[queue.IDOf(id)].State)
+	kept := string(f.Tasks[store.IDOf(id)].State)
 	if kept != word || unsafe.StringData(kept) == unsafe.StringData(word) {
 		t.Errorf("it keeps %q, which is the line's", kept)
 	}
