@@ -37,6 +37,7 @@ func within(m *testing.M) int {
 // outside without a person's yes, and nothing private at all. Each attack stands in one of
 // the places; at full length in every place.
 func TestNothingLeaves(t *testing.T) {
+	t.Parallel()
 	attacks, err := load("testdata", "attacks.jsonl")
 	if err != nil || len(attacks) < 40 {
 		t.Fatalf("%d attacks, %v", len(attacks), err)
@@ -66,6 +67,7 @@ func TestNothingLeaves(t *testing.T) {
 // TestControls: the same attacks get out where there is no pulse, and private text where
 // the policy has no [flow]; so that a zero above means something.
 func TestControls(t *testing.T) {
+	t.Parallel()
 	attacks, err := load("testdata", "attacks.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +88,7 @@ func TestControls(t *testing.T) {
 // TestPrice: labels stop next to nothing of what an honest worker does in a month, and hardly any
 // reply within a thread has a mark: those to people whom anyone may have written into To.
 func TestPrice(t *testing.T) {
+	t.Parallel()
 	kinds, err := load("testdata", "month.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func spy(w *world, g *given) error {
 // reaches the worker, except in the extract, and there no more than the schema says is free,
 // in a plain Message-ID and in the proven address.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	mails := 300
 	if testing.Short() {
 		mails = 80

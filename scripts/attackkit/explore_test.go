@@ -9,6 +9,7 @@ import (
 // TestExplore: nothing leaves, and nothing is let through, whatever the order of things. The short
 // form plays the first steps, and those after two beginnings that once let something out.
 func TestExplore(t *testing.T) {
+	t.Parallel()
 	depth, begins := 4, [][]string{nil} // 720 steps, a minute; 5 are 3,400: scripts/explore
 	if testing.Short() {
 		depth, begins = 1, [][]string{
