@@ -44,8 +44,8 @@ func (b *books) clone() *books {
 	return &c
 }
 
-// receipts enters the receipts that came out whole.
-func (b *books) receipts(out []byte) error {
+// receipts enters the receipts that came out whole, and returns them.
+func (b *books) receipts(out []byte) ([]shownTask, error) {
 	list, err := tasks(out)
 	for _, t := range list {
 		if t.State != "rejected" || t.Digest != "" {
@@ -54,7 +54,7 @@ func (b *books) receipts(out []byte) error {
 			b.bare[t.ID] = true
 		}
 	}
-	return err
+	return list, err
 }
 
 // laid is a task as found on the disk.
@@ -203,7 +203,7 @@ func (d *desk) positions(b *books, found map[string]laid, f *findings) {
 // started counts the starts of each task, as the workers noted them.
 func (d *desk) started() map[string]int {
 	n := map[string]int{}
-	b, _ := os.ReadFile(d.starts())
+	b, _ := os.ReadFile(d.notes)
 	for id := range strings.FieldsSeq(string(b)) {
 		n[id]++
 	}

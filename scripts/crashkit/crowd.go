@@ -1,67 +1,67 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// try runs a command that may be killed. It calls each for every line that the command
-// prints, as it comes, and returns how the command ended.
-func (w *weather) try(what, stdin string, each func(line []byte), args ...string) *ended {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	cmd := w.d.command(ctx, append([]string{w.k.bin + "/pulse-queue"}, args...)...)
-	var complaint bytes.Buffer
-	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &complaint
-	e := &ended{status: -1}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		e.err = err
-		return e
-	}
-	w.enter(cmd.Process.Pid, what)
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		each(line)
-	}
-	w.leave(cmd.Process.Pid)
-	e = e.judge(cmd, cmd.Wait(), ctx.Err())
-	e.stderr = complaint.Bytes()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e.killed {
-		w.done[what+" killed"]++
-	} else {
-		w.done[what+" ended"]++
-	}
-	return e
+// victim is a command that a storm may kill; that of no storm is left alone.
+type victim struct {
+	storm *weather
+	what  string
 }
 
-func (w *weather) enter(pid int, what string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.live[pid] = what
+func (v victim) patience() time.Duration {
+	if v.storm != nil {
+		return 2 * patience
+	}
+	return patience
+}
+
+func (v victim) enter(pid int) {
+	if v.storm != nil {
+		v.storm.mu.Lock()
+		defer v.storm.mu.Unlock()
+		v.storm.live[pid] = v.what
+	}
 }
 
 // leave takes a process off the list before it is waited for, so that the next process
 // with its number is not killed.
-func (w *weather) leave(pid int) {
+func (v victim) leave(pid int) {
+	if v.storm != nil {
+		v.storm.mu.Lock()
+		defer v.storm.mu.Unlock()
+		delete(v.storm.live, pid)
+	}
+}
+
+func (v victim) ended(e *ended) *ended {
+	if v.storm != nil {
+		v.storm.count(v.what, e)
+	}
+	return e
+}
+
+// count counts how a command ended.
+func (w *weather) count(what string, e *ended) {
+	w.t.count(what + map[bool]string{true: " killed", false: " ended"}[e.killed])
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.live, pid)
+	if e.killed {
+		w.killed++
+	}
 }
+
+// try runs a command that may be killed. It calls each for every line that the command
+// prints, as it comes.
+func (w *weather) try(what, stdin string, each func(line []byte), args ...string) *ended {
+	return w.d.drive(victim{w, what}, stdin, each, append([]string{w.k.bin + "/pulse-queue"}, args...)...)
+}
+
+func ignored([]byte) {}
 
 // fits reports an ending that is not allowed for a command that was not killed.
 func (w *weather) fits(what string, e *ended) {
@@ -106,20 +106,20 @@ func (w *weather) pause() {
 func (w *weather) acknowledge(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.acked.receipts(line); err != nil {
+	if _, err := w.acked.receipts(line); err != nil {
 		w.wrong.add("receipt: %v", err)
 	}
 }
 
 // script is a worker that takes its time: it notes its start, and waits a little.
 func (w *weather) script() []string {
-	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + w.d.starts() + `; cat >/dev/null; sleep 0.0$(($$ % 4))`}
+	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + w.d.notes + `; cat >/dev/null; sleep 0.0$(($$ % 4))`}
 }
 
 func (w *weather) work(what string, flags ...string) {
-	argv := append(append(append([]string{"run"}, flags...), "--"), w.script()...)
+	argv := running(w.script(), flags...)
 	for !w.over() {
-		w.fits(what, w.try(what, "", func([]byte) {}, argv...))
+		w.fits(what, w.try(what, "", ignored, argv...))
 	}
 }
 
@@ -127,7 +127,7 @@ func (w *weather) work(what string, flags ...string) {
 func (w *weather) read() {
 	for n := 0; !w.over(); n++ {
 		if n%4 == 3 {
-			w.fits("verify", w.try("verify", "", func([]byte) {}, "verify"))
+			w.fits("verify", w.try("verify", "", ignored, "verify"))
 		}
 		w.mu.Lock()
 		before := ids(w.acked.acked)

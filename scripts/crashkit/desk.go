@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,11 +27,11 @@ const patience = 60 * time.Second
 // desk is a queue and everything needed to work on it.
 type desk struct {
 	k      *kit
-	dir    string // of what follows, unless a test puts the queue elsewhere
+	dir    string // of what follows, unless a test puts it elsewhere
 	queue  string
 	policy string
-	notes  string // where workers note their starts, if not in dir
-	state  string // where commands note what they committed, if not in dir
+	notes  string // where workers note their starts
+	state  string // where commands note outside the queue what they committed
 	naive  bool   // the queue is a naive writer's: only its files can be looked at
 }
 
@@ -40,59 +42,47 @@ max_per_day = 1000000
 per_sender_per_hour = 1000000
 pending_per_sender = 1000000
 max_attempts = %d
-disk_reserve = %q
+disk_reserve = "0"
 keep_refused = "14d"
 [outbound]
 min_reply_interval = "0" # everything here goes to one target
 `
 
+// at is a desk in a directory that is there.
+func (k *kit) at(dir, queue string) *desk {
+	return &desk{k: k, dir: dir, queue: queue, policy: filepath.Join(dir, "policy.toml"), notes: filepath.Join(dir, "starts"), state: filepath.Join(dir, "state")}
+}
+
+// desk makes a directory with a desk.
 func (k *kit) desk(name string) (*desk, error) {
-	d := &desk{k: k, dir: filepath.Join(k.dir, name)}
-	d.queue, d.policy = filepath.Join(d.dir, "q"), filepath.Join(d.dir, "policy.toml")
-	if err := errors.Join(os.RemoveAll(d.dir), os.MkdirAll(d.dir, 0o700)); err != nil {
+	dir := filepath.Join(k.dir, name)
+	d := k.at(dir, filepath.Join(dir, "q"))
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return nil, err
 	}
-	return d, d.limits(3, "0")
+	return d, d.limits(3)
 }
 
 // limits writes the policy.
-func (d *desk) limits(attempts int, reserve string) error {
-	return os.WriteFile(d.policy, fmt.Appendf(nil, policyText, attempts, reserve), 0o600)
+func (d *desk) limits(attempts int) error {
+	return os.WriteFile(d.policy, fmt.Appendf(nil, policyText, attempts), 0o600)
 }
 
-// forget lets the next add remove the refused records that are kept.
-func (d *desk) forget() error {
+// edit changes the policy.
+func (d *desk) edit(change func(text string) string) error {
 	b, err := os.ReadFile(d.policy)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(d.policy, bytes.Replace(b, []byte(`"14d"`), []byte(`"0"`), 1), 0o600)
-}
-
-func (d *desk) starts() string {
-	if d.notes != "" {
-		return d.notes
-	}
-	return filepath.Join(d.dir, "starts")
+	return os.WriteFile(d.policy, []byte(change(string(b))), 0o600)
 }
 
 func (d *desk) env() []string {
-	return append(os.Environ(), "PULSE_QUEUE="+d.queue, "PULSE_POLICY="+d.policy, "XDG_STATE_HOME="+d.memory())
-}
-
-// memory is where commands note outside the queue what they committed.
-func (d *desk) memory() string {
-	if d.state != "" {
-		return d.state
-	}
-	return filepath.Join(d.dir, "state")
+	return append(os.Environ(), "PULSE_QUEUE="+d.queue, "PULSE_POLICY="+d.policy, "XDG_STATE_HOME="+d.state)
 }
 
 // init makes the queue, or finishes what another init began.
-func (d *desk) init() error {
-	_, err := d.must("", "pulse-queue", "init")
-	return err
-}
+func (d *desk) init() error { return d.do("init") }
 
 // ended tells how a command ended.
 type ended struct {
@@ -120,15 +110,59 @@ func (d *desk) command(ctx context.Context, argv ...string) *exec.Cmd {
 	return cmd
 }
 
+// exec runs a command undisturbed.
 func (d *desk) exec(stdin string, argv ...string) *ended {
+	return d.drive(victim{}, stdin, func([]byte) {}, argv...)
+}
+
+// drive runs a command, which the storm of v may kill. It calls each for every line that the
+// command prints, as it comes.
+func (d *desk) drive(v victim, stdin string, each func(line []byte), argv ...string) *ended {
+	ctx, cancel := context.WithTimeout(context.Background(), v.patience())
+	defer cancel()
+	cmd := d.command(ctx, argv...)
+	var said, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &complaint
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return &ended{status: -1, err: err}
+	}
+	v.enter(cmd.Process.Pid)
+	for lines := bufio.NewReader(out); err == nil; {
+		var line []byte
+		line, err = lines.ReadBytes('\n')
+		said.Write(line)
+		if err == nil {
+			each(line)
+		}
+	}
+	v.leave(cmd.Process.Pid)
+	err = cmd.Wait()
+	e := &ended{status: -1, stdout: said.Bytes(), stderr: complaint.Bytes()}
+	return v.ended(e.judge(cmd, err, ctx.Err()))
+}
+
+// sit runs a command at a terminal, where the storm of v may kill it, and types the code if it
+// shows one.
+func (d *desk) sit(v victim, argv ...string) *ended {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := d.command(ctx, argv...)
-	var out, complaint bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
-	err := cmd.Run()
-	e := &ended{status: -1, stdout: out.Bytes(), stderr: complaint.Bytes()}
-	return e.judge(cmd, err, ctx.Err())
+	p, err := cmdlinetest.Sit(cmd)
+	if err != nil {
+		return &ended{status: -1, err: err}
+	}
+	defer p.Leave()
+	v.enter(cmd.Process.Pid)
+	if code, err := p.Code(); err == nil {
+		_ = p.Type(code + "\n") // what the command makes of it is judged
+	}
+	v.leave(cmd.Process.Pid)
+	_, screen := p.Wait()
+	return v.ended((&ended{status: -1, stderr: screen}).judge(cmd, nil, ctx.Err()))
 }
 
 func (e *ended) judge(cmd *exec.Cmd, err, late error) *ended {
@@ -144,7 +178,7 @@ func (e *ended) judge(cmd *exec.Cmd, err, late error) *ended {
 	return e
 }
 
-// pulse runs a command undisturbed.
+// pulse is exec of a command of pulse.
 func (d *desk) pulse(stdin, name string, args ...string) *ended {
 	return d.exec(stdin, append([]string{filepath.Join(d.k.bin, name)}, args...)...)
 }
@@ -158,26 +192,41 @@ func (d *desk) must(stdin, name string, args ...string) ([]byte, error) {
 	return e.stdout, nil
 }
 
-// person runs a command at a terminal, and types the code if it shows one.
-func (d *desk) person(argv ...string) *ended {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := d.command(ctx, argv...)
-	p, err := cmdlinetest.Sit(cmd)
-	if err != nil {
-		return &ended{status: -1, err: err}
-	}
-	defer p.Leave()
-	if code, err := p.Code(); err == nil {
-		_ = p.Type(code + "\n") // what the command makes of it is judged
-	}
-	_, screen := p.Wait()
-	return (&ended{stderr: screen}).judge(cmd, nil, ctx.Err())
+// do is must of pulse-queue, whatever it prints.
+func (d *desk) do(args ...string) error {
+	_, err := d.must("", "pulse-queue", args...)
+	return err
 }
+
+// add adds records, and enters the receipts.
+func (d *desk) add(b *books, records ...string) ([]shownTask, error) {
+	out, err := d.must(strings.Join(records, ""), "pulse-queue", "add")
+	if err != nil {
+		return nil, err
+	}
+	return b.receipts(out)
+}
+
+// yes is a person's yes to an effect.
+func (d *desk) yes(b *books, id string) error {
+	if e := d.sit(victim{}, d.k.bin+"/pulse-approve", "yes", id); e.status != 0 {
+		return fmt.Errorf("pulse-approve yes: %v", e)
+	}
+	b.yes[id]++
+	return nil
+}
+
+// running is the arguments of a run of a worker.
+func running(worker []string, flags ...string) []string {
+	return slices.Concat([]string{"run"}, flags, []string{"--"}, worker)
+}
+
+// sends are the flags of a run of effects.
+var sends = []string{"--effect", "external_send"}
 
 // worker is a command for run that notes its start, and ends with a status.
 func (d *desk) worker(status int) []string {
-	return []string{"sh", "-c", fmt.Sprintf(`echo "$PULSE_TASK" >>%s; cat >/dev/null; echo result; exit %d`, d.starts(), status)}
+	return []string{"sh", "-c", fmt.Sprintf(`echo "$PULSE_TASK" >>%s; cat >/dev/null; echo result; exit %d`, d.notes, status)}
 }
 
 // settle waits until every worker left by a dead runner has ended.

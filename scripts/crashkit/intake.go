@@ -26,17 +26,16 @@ func adding(name string, before, batch []string) *scenario {
 		if before == nil {
 			return nil
 		}
-		out, err := d.must(strings.Join(before, ""), "pulse-queue", "add")
-		return errors.Join(err, b.receipts(out))
+		_, err = d.add(b, before...)
+		return err
 	}
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "add"} }
+	s.argv = command("pulse-queue", "add")
 	s.records = func() int { return len(reference) }
 	s.next = func(d *desk, b *books) error {
-		out, err := d.must(stdin, "pulse-queue", "add")
+		again, err := d.add(b, stdin)
 		if err != nil {
 			return err
 		}
-		again, err := tasks(out)
 		for i := range again {
 			if i >= len(reference) || again[i].ID != reference[i].ID {
 				return fmt.Errorf("ids: receipt %d is for %s", i, again[i].ID)
@@ -45,7 +44,7 @@ func adding(name string, before, batch []string) *scenario {
 		if len(again) != len(reference) {
 			return fmt.Errorf("receipts: %d for %d records", len(again), len(reference))
 		}
-		return errors.Join(err, b.receipts(out))
+		return nil
 	}
 	s.whole = func(was, is map[string]laid) string {
 		fresh, here := 0, 0
@@ -69,7 +68,7 @@ func adding(name string, before, batch []string) *scenario {
 func making(batch []string) *scenario {
 	s := adding("init", nil, batch)
 	s.making, s.stdin, s.records, s.whole = true, "", nil, nil
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "init"} }
+	s.argv = command("pulse-queue", "init")
 	return s
 }
 
@@ -83,11 +82,7 @@ func (d *desk) reference(stdin string) ([]shownTask, error) {
 	if err := ref.init(); err != nil {
 		return nil, err
 	}
-	out, err := ref.must(stdin, "pulse-queue", "add")
-	if err != nil {
-		return nil, err
-	}
-	return tasks(out)
+	return ref.add(newBooks(), stdin)
 }
 
 // pruning is pulse-queue prune. A pruned task is never added again.
@@ -95,11 +90,11 @@ func pruning() *scenario {
 	batch := strings.Join(mails(1, 4), "")
 	s := &scenario{name: "prune"}
 	s.prepare = func(d *desk, b *books) error {
-		out, err := d.must(batch, "pulse-queue", "add")
+		_, err := d.add(b, batch)
 		if err == nil {
-			_, err = d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, d.worker(0)...)...)
+			err = d.do(running(d.worker(0), "--max", "3")...)
 		}
-		if err = errors.Join(err, b.receipts(out)); err != nil {
+		if err != nil {
 			return err
 		}
 		b.gone = d.started()
@@ -108,15 +103,12 @@ func pruning() *scenario {
 		}
 		return nil
 	}
-	s.argv = func(_ *desk, bin string) []string {
-		return []string{bin + "/pulse-queue", "prune", "--older-than", "0"}
-	}
+	s.argv = command("pulse-queue", "prune", "--older-than", "0")
 	s.next = func(d *desk, b *books) error {
 		if _, err := d.must(batch, "pulse-queue", "add"); err != nil {
 			return err
 		}
-		_, err := d.must("", "pulse-queue", append([]string{"run", "--"}, d.worker(0)...)...)
-		return err
+		return d.do(running(d.worker(0))...)
 	}
 	s.whole = func(was, is map[string]laid) string {
 		left := map[string]laid{}
@@ -153,7 +145,7 @@ func repairing(before, batch []string) *scenario {
 		}
 		return whole(map[string]laid{}, is)
 	}
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "list", "--json"} }
+	s.argv = command("pulse-queue", "list", "--json")
 	s.records = nil
 	return s
 }
@@ -170,7 +162,7 @@ func forgetting(before, batch []string) *scenario {
 			return errors.New("no refused record is kept")
 		}
 		b.bare = map[string]bool{} // from here on each is kept or forgotten, as verify says
-		return d.forget()
+		return d.edit(func(text string) string { return strings.Replace(text, `"14d"`, `"0"`, 1) })
 	}
 	return s
 }

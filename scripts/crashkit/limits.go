@@ -51,13 +51,13 @@ func (s *scenario) fullDisk(k *kit, step int) error {
 	t.control = s.control
 	for _, unit := range []string{"pages", "inodes"} {
 		for room := 0; room < 48; room += step {
-			d := &desk{k: k, dir: mnt, queue: mnt + "/q", policy: filepath.Join(k.dir, "limits", "policy.toml"), naive: s.naive}
-			d.notes = filepath.Join(k.dir, "limits", "starts")
+			d := k.at(mnt, filepath.Join(mnt, "q"))
+			d.naive, d.policy, d.notes = s.naive, filepath.Join(k.dir, "limits", "policy.toml"), filepath.Join(k.dir, "limits", "starts")
 			os.Remove(d.notes)
 			if err := resize(mnt, "size=4m,nr_inodes=1000"); err != nil {
 				return err
 			}
-			if err := d.limits(3, "0"); err != nil {
+			if err := d.limits(3); err != nil {
 				return err
 			}
 			if err := mirror(s.template, mnt); err != nil {
@@ -66,7 +66,7 @@ func (s *scenario) fullDisk(k *kit, step int) error {
 			if err := squeeze(mnt, unit, room); err != nil {
 				return err
 			}
-			e := d.exec(s.stdin, s.argv(d, k.bin)...)
+			e := d.exec(s.stdin, s.line(d, k.bin)...)
 			err := resize(mnt, "size=4m,nr_inodes=1000")
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ func (s *scenario) ulimit(k *kit, flag, name string, from, to, step int) {
 			t.point("the test itself", false, findings{"desk: " + err.Error()})
 			continue
 		}
-		argv := append([]string{"sh", "-c", fmt.Sprintf(`ulimit %s %d; exec "$@"`, flag, n), "sh"}, s.argv(d, k.bin)...)
+		argv := append([]string{"sh", "-c", fmt.Sprintf(`ulimit %s %d; exec "$@"`, flag, n), "sh"}, s.line(d, k.bin)...)
 		e := d.exec(s.stdin, argv...)
 		s.judge(d, t, e, n, fmt.Sprintf("ulimit %s %d", flag, n))
 	}

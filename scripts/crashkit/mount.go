@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -18,10 +19,19 @@ var mounted struct {
 	list []string
 }
 
+// tool runs a command of this machine, which has to succeed.
+func tool(argv ...string) error {
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
 // mount mounts a device or, with the option loop, an image.
 func mount(mnt, fstype, device, options string) error {
-	if out, err := exec.Command("mount", "-t", fstype, "-o", options, device, mnt).CombinedOutput(); err != nil {
-		return fmt.Errorf("mount -t %s -o %s: %w: %s", fstype, options, err, bytes.TrimSpace(out))
+	if err := tool("mount", "-t", fstype, "-o", options, device, mnt); err != nil {
+		return err
 	}
 	mounted.Lock()
 	mounted.list = append([]string{mnt}, mounted.list...)
@@ -29,17 +39,12 @@ func mount(mnt, fstype, device, options string) error {
 	return nil
 }
 
-func resize(mnt, options string) error {
-	if out, err := exec.Command("mount", "-o", "remount,"+options, mnt).CombinedOutput(); err != nil {
-		return fmt.Errorf("mount -o remount,%s: %w: %s", options, err, bytes.TrimSpace(out))
-	}
-	return nil
-}
+func resize(mnt, options string) error { return tool("mount", "-o", "remount,"+options, mnt) }
 
 func unmount(mnt string) error {
-	out, err := exec.Command("umount", mnt).CombinedOutput()
+	err := tool("umount", mnt)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("umount %s: %w: %s", mnt, err, bytes.TrimSpace(out)), unix.Unmount(mnt, unix.MNT_DETACH))
+		err = errors.Join(err, unix.Unmount(mnt, unix.MNT_DETACH))
 	}
 	mounted.Lock()
 	mounted.list = slices.DeleteFunc(mounted.list, func(m string) bool { return m == mnt })

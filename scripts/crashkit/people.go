@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // crowded is a queue on which people and scripts work at once, and all of them are killed: who
@@ -28,21 +25,13 @@ const granted = "al@partner.example"
 
 // people is the second storm: nothing starts, and nothing is spent, beyond what people said.
 func people(k *kit) error {
-	d, err := k.desk("people")
-	if err == nil {
-		err = d.init()
-	}
+	w, err := k.weather("people", "storm, of people", 3, cmp.Or(k.kills, 400), cmp.Or(k.kills, 4000))
 	if err != nil {
 		return err
 	}
-	c := &crowded{weather: &weather{k: k, d: d, kills: 400, live: map[int]string{}, acked: newBooks(), done: map[string]int{}}, yeses: map[string]int{}}
-	if k.long {
-		c.kills = 4000
-	}
-	c.kills = cmp.Or(k.kills, c.kills)
+	c := &crowded{weather: w, yeses: map[string]int{}}
 	c.blow()
-	t := k.tally("storm, of people", "kills")
-	c.end(t, c.judge(t))
+	c.end(c.judge())
 	return nil
 }
 
@@ -58,38 +47,12 @@ func (c *crowded) blow() {
 			}
 		})
 	}
-	c.strike()
-	c.mu.Lock()
-	c.stop = true
-	c.mu.Unlock()
-	wg.Wait()
+	c.strike(&wg)
 }
 
-// sit runs a command at a terminal, where it may be killed; a person types the code.
-func (c *crowded) sit(what string, argv ...string) *ended {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := c.d.command(ctx, append([]string{c.k.bin + "/" + argv[0]}, argv[1:]...)...)
-	p, err := cmdlinetest.Sit(cmd)
-	if err != nil {
-		return &ended{status: -1, err: err}
-	}
-	defer p.Leave()
-	c.enter(cmd.Process.Pid, what)
-	if code, err := p.Code(); err == nil {
-		_ = p.Type(code + "\n") // what the command makes of it is judged
-	}
-	c.leave(cmd.Process.Pid)
-	_, screen := p.Wait()
-	e := (&ended{stderr: screen}).judge(cmd, nil, ctx.Err())
-	c.count(what, e)
-	return e
-}
-
-func (c *crowded) count(what string, e *ended) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.done[what+map[bool]string{true: " killed", false: " ended"}[e.killed]]++
+// sit runs a command at a terminal, where it may be killed.
+func (c *crowded) sit(what, name string, args ...string) *ended {
+	return c.d.sit(victim{c.weather, what}, append([]string{c.k.bin + "/" + name}, args...)...)
 }
 
 // ask adds effects, and says yes to each of them, at most three times. Every yes may count,
@@ -117,7 +80,7 @@ func (c *crowded) ask(who int) {
 }
 
 func (c *crowded) run() {
-	c.try("run --effect", "", func([]byte) {}, append([]string{"run", "--effect", "external_send", "--max", "3", "--"}, c.script()...)...)
+	c.try("run --effect", "", ignored, running(c.script(), "--effect", "external_send", "--max", "3")...)
 }
 
 func (c *crowded) give() {
@@ -143,7 +106,7 @@ func (c *crowded) spend() {
 
 // brake pulls the brake, tries to spend a grant, and lets go.
 func (c *crowded) brake() {
-	if e := c.try("hold", "", func([]byte) {}, "hold"); e.status == 0 {
+	if e := c.try("hold", "", ignored, "hold"); e.status == 0 {
 		if e := c.d.exec("", c.k.bin+"/pulse-approve", "consume", granted); e.status != 77 {
 			c.find("spent on hold: %s", e.String())
 		}
@@ -159,15 +122,15 @@ func (c *crowded) brake() {
 }
 
 func (c *crowded) prune() {
-	c.fits("prune", c.try("prune", "", func([]byte) {}, "prune", "--older-than", "0"))
+	c.fits("prune", c.try("prune", "", ignored, "prune", "--older-than", "0"))
 }
 
 // judge settles the queue, and reads from its log what was started and spent, and on what.
-func (c *crowded) judge(t *tally) (f findings) {
+func (c *crowded) judge() (f findings) {
 	if err := c.d.settle(); err != nil {
 		f.add("settle: %v", err)
 	}
-	c.fits("run, in the end", c.d.pulse("", "pulse-queue", append([]string{"run", "--effect", "external_send", "--"}, c.script()...)...))
+	c.fits("run, in the end", c.d.pulse("", "pulse-queue", running(c.script(), sends...)...))
 	c.fits("prune, in the end", c.d.pulse("", "pulse-queue", "prune", "--older-than", "0"))
 	c.d.verify(c.acked, &f)
 	names, _ := filepath.Glob(filepath.Join(c.d.queue, "audit", "*.jsonl"))
@@ -183,15 +146,13 @@ func (c *crowded) judge(t *tally) (f findings) {
 			if err := json.Unmarshal([]byte(line), &l); err != nil {
 				f.add("log: %v", err)
 			}
-			t.seen[l.Event]++
+			c.t.seen[l.Event]++
 			switch l.Event {
 			case "held":
 				held = true
 			case "released", "resumed":
 				held = false
-			case "approved":
-				left[l.Task]++
-			case "restored":
+			case "approved", "restored":
 				left[l.Task]++
 			case "started":
 				begun[l.Task]++
@@ -209,11 +170,11 @@ func (c *crowded) judge(t *tally) (f findings) {
 			f.add("started beyond its yeses: %s ran %d times on %d, and the log has %d", id, n, c.yeses[id], begun[id])
 		}
 	}
-	if c.spent > c.grants || t.seen["consumed"] > c.grants || c.spent > t.seen["consumed"] {
-		f.add("spent: %d, of %d grants, and the log has %d", c.spent, c.grants, t.seen["consumed"])
+	if c.spent > c.grants || c.t.seen["consumed"] > c.grants || c.spent > c.t.seen["consumed"] {
+		f.add("spent: %d, of %d grants, and the log has %d", c.spent, c.grants, c.t.seen["consumed"])
 	}
-	if t.seen["started"] == 0 || t.seen["consumed"] == 0 || t.seen["held"] == 0 || t.seen["pruned"] == 0 {
-		f.add("%s: the storm did not do all that it is for", fmt.Sprint(t.seen))
+	if c.t.seen["started"] == 0 || c.t.seen["consumed"] == 0 || c.t.seen["held"] == 0 || c.t.seen["pruned"] == 0 {
+		f.add("%s: the storm did not do all that it is for", fmt.Sprint(c.t.seen))
 	}
 	return f
 }

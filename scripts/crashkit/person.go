@@ -2,30 +2,16 @@ package main
 
 import (
 	"fmt"
+	"slices"
 )
 
 // approvedEffect adds an effect and approves it.
 func approvedEffect(d *desk, b *books) error {
-	id, err := awaitingEffect(d, b)
+	list, err := d.add(b, effect(1))
 	if err != nil {
 		return err
 	}
-	if e := d.person(d.k.bin+"/pulse-approve", "yes", id); e.status != 0 {
-		return fmt.Errorf("pulse-approve yes: %v", e)
-	}
-	b.yes[id]++
-	return nil
-}
-
-func awaitingEffect(d *desk, b *books) (id string, err error) {
-	out, err := d.must(effect(1), "pulse-queue", "add")
-	if err == nil {
-		err = b.receipts(out)
-	}
-	if err != nil {
-		return "", err
-	}
-	return ids(b.acked)[0], nil
+	return d.yes(b, list[0].ID)
 }
 
 // answering is a person's answer to one effect. An approved effect is then started, and
@@ -33,13 +19,14 @@ func awaitingEffect(d *desk, b *books) (id string, err error) {
 func answering(name, end string, argv ...string) *scenario {
 	s := &scenario{name: name, person: true}
 	id := ""
-	s.prepare = func(d *desk, b *books) (err error) {
-		id, err = awaitingEffect(d, b)
+	s.prepare = func(d *desk, b *books) error {
+		list, err := d.add(b, effect(1))
+		if err == nil {
+			id = list[0].ID
+		}
 		return err
 	}
-	s.argv = func(_ *desk, bin string) []string {
-		return append(append([]string{bin + "/" + argv[0], argv[1]}, id), argv[2:]...)
-	}
+	s.argv = func(*desk) []string { return slices.Concat(argv[:2], []string{id}, argv[2:]) }
 	s.next = func(d *desk, b *books) error {
 		var f findings
 		if st := d.files(&f)[id].state; st == "scheduled" {
@@ -53,8 +40,7 @@ func answering(name, end string, argv ...string) *scenario {
 		} else if b.yes[id] == 0 && d.approved(id) {
 			return fmt.Errorf("approval: %s is %s and has one", id, st)
 		}
-		_, err := d.must("", "pulse-queue", append([]string{"run", "--effect", "external_send", "--"}, d.worker(0)...)...)
-		return err
+		return d.do(running(d.worker(0), sends...)...)
 	}
 	s.whole = func(was, is map[string]laid) string { return moved(was, is, map[string][]string{id: {end}}) }
 	s.late = func(listed map[string]shownTask) string {
@@ -77,7 +63,7 @@ func cancelling() *scenario {
 		}
 		return err
 	}
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "cancel", id} }
+	s.argv = func(*desk) []string { return []string{"pulse-queue", "cancel", id} }
 	s.person = true
 	s.whole = func(was, is map[string]laid) string { return moved(was, is, map[string][]string{id: {"rejected"}}) }
 	s.late = func(listed map[string]shownTask) string { return only(listed, "rejected", "completed") }
@@ -94,10 +80,9 @@ func requeueing() *scenario {
 			return err
 		}
 		id = ids(b.acked)[0]
-		_, err := d.must("", "pulse-queue", "cancel", id)
-		return err
+		return d.do("cancel", id)
 	}
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "requeue", id} }
+	s.argv = func(*desk) []string { return []string{"pulse-queue", "requeue", id} }
 	s.whole = func(was, is map[string]laid) string { return moved(was, is, map[string][]string{id: {"scheduled"}}) }
 	return s
 }

@@ -99,7 +99,7 @@ type plug struct {
 func (p *plug) renew() error {
 	if p.d != nil {
 		os.RemoveAll(p.d.queue)
-		os.Remove(p.d.starts())
+		os.Remove(p.d.notes)
 	}
 	p.queues++
 	p.d, p.b = p.v.desk(fmt.Sprintf("q%d", p.queues)), newBooks()
@@ -138,7 +138,7 @@ func (p *plug) cutAdd(t *tally, i int, busy bool, argv ...string) error {
 	receipt := func() error {
 		line, err := lines.ReadBytes('\n')
 		if err == nil {
-			err = p.b.receipts(line)
+			_, err = p.b.receipts(line)
 		}
 		return err
 	}
@@ -194,15 +194,14 @@ func (p *plug) after(t *tally, where string, then *outage, b *books, status int)
 	}
 	b.kept = ""
 	if !then.desk.naive && len(f) == 0 {
-		out, err := then.desk.must(strings.Join(mails(p.uid+1, 3), ""), "pulse-queue", "add")
-		if err = errors.Join(err, b.receipts(out)); err != nil {
+		if _, err := then.desk.add(b, mails(p.uid+1, 3)...); err != nil {
 			f.add("add: %v", err)
 		}
 		p.uid += 3
-		if _, err := then.desk.must("", "pulse-queue", append([]string{"run", "--max", "2", "--"}, then.desk.worker(0)...)...); err != nil {
+		if err := then.desk.do(running(then.desk.worker(0), "--max", "2")...); err != nil {
 			f.add("run: %v", err)
 		}
-		if _, err := then.desk.must("", "pulse-queue", append([]string{"run", "--effect", "external_send", "--"}, then.desk.worker(0)...)...); err != nil {
+		if err := then.desk.do(running(then.desk.worker(0), sends...)...); err != nil {
 			f.add("run --effect: %v", err)
 		}
 		_, found := then.desk.inspect(b)
@@ -212,75 +211,68 @@ func (p *plug) after(t *tally, where string, then *outage, b *books, status int)
 	return then.end()
 }
 
-// afterRun cuts the power after run has ended. A completed task stays completed.
-func (p *plug) afterRun(t *tally, i int) error {
-	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
+// add adds an ask, and returns its id.
+func (p *plug) add() (string, error) {
 	p.uid++
-	if err = errors.Join(err, p.b.receipts(out)); err != nil {
+	list, err := p.d.add(p.b, mail(p.uid, "allow"))
+	if err != nil {
+		return "", err
+	}
+	return list[0].ID, nil
+}
+
+// cut cuts the power while no command runs. kept is an effect that was approved before, if any.
+func (p *plug) cut(t *tally, where, kept string) error {
+	then, b, err := p.v.cut(p.d, p.b)
+	if err != nil {
 		return err
 	}
-	_, err = p.d.must("", "pulse-queue", append([]string{"run", "--max", "3", "--"}, p.d.worker(0)...)...)
-	if err != nil {
+	b.kept = kept
+	return p.after(t, where, then, b, 0)
+}
+
+// afterRun cuts the power after run has ended. A completed task stays completed.
+func (p *plug) afterRun(t *tally, i int) error {
+	if _, err := p.add(); err != nil {
+		return err
+	}
+	if err := p.d.do(running(p.d.worker(0), "--max", "3")...); err != nil {
 		return err
 	}
 	if _, f := p.d.inspect(p.b); len(f) > 0 { // and enters what is completed
 		t.point(fmt.Sprintf("before cut %d", i), false, f)
 	}
-	then, b, err := p.v.cut(p.d, p.b)
-	if err != nil {
-		return err
-	}
-	return p.after(t, fmt.Sprintf("cut %d", i), then, b, 0)
+	return p.cut(t, fmt.Sprintf("cut %d", i), "")
 }
 
 // betweenSyncs cuts the power before one of the syncs of a command that moves a task.
 // Some of its directories are on the disk then, and some are not.
 func (p *plug) betweenSyncs(t *tally, i int) error {
-	out, err := p.d.must(mail(p.uid+1, "allow"), "pulse-queue", "add")
-	p.uid++
-	if err = errors.Join(err, p.b.receipts(out)); err != nil {
-		return err
-	}
-	list, err := tasks(out)
+	id, err := p.add()
 	if err != nil {
 		return err
 	}
 	n := 1 + i%7
 	e := p.d.exec("", strace(filepath.Join(p.v.dir, "trace"), "fsync", fmt.Sprintf("fsync:signal=KILL:when=%d", n),
-		p.v.k.locked+"/pulse-queue", "cancel", list[0].ID)...)
+		p.v.k.locked+"/pulse-queue", "cancel", id)...)
 	if e.err != nil || !e.killed && e.status != 0 {
 		return fmt.Errorf("cancel: %v", e)
 	}
-	then, b, err := p.v.cut(p.d, p.b)
-	if err != nil {
-		return err
-	}
-	return p.after(t, fmt.Sprintf("cut %d, before sync %d", i, n), then, b, 0)
+	return p.cut(t, fmt.Sprintf("cut %d, before sync %d", i, n), "")
 }
 
 // duringEffect cuts the power after a yes, and while its effect is being sent.
 func (p *plug) duringEffect(t *tally, i int) error {
 	p.sent++
-	out, err := p.d.must(effect(1000+p.sent), "pulse-queue", "add")
+	list, err := p.d.add(p.b, effect(1000+p.sent))
+	if err == nil {
+		err = p.d.yes(p.b, list[0].ID)
+	}
 	if err != nil {
 		return err
 	}
-	list, err := tasks(out)
-	if err = errors.Join(err, p.b.receipts(out)); err != nil {
-		return err
-	}
-	id := list[0].ID
-	if e := p.d.person(p.v.k.bin+"/pulse-approve", "yes", id); e.status != 0 {
-		return fmt.Errorf("yes: %v", e)
-	}
-	p.b.yes[id]++
 	if i%2 == 0 {
-		then, b, err := p.v.cut(p.d, p.b)
-		if err != nil {
-			return err
-		}
-		b.kept = id
-		return p.after(t, fmt.Sprintf("cut %d, after the yes", i), then, b, 0)
+		return p.cut(t, fmt.Sprintf("cut %d, after the yes", i), list[0].ID)
 	}
 	return p.cutEffect(t, i)
 }
@@ -296,7 +288,7 @@ func (p *plug) cutEffect(t *tally, i int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := p.d.command(ctx, p.v.k.bin+"/pulse-queue", "run", "--effect", "external_send", "--max", "1", "--",
-		"sh", "-c", `echo "$PULSE_TASK" >>`+p.d.starts()+`; cat >/dev/null; read x <`+fifo)
+		"sh", "-c", `echo "$PULSE_TASK" >>`+p.d.notes+`; cat >/dev/null; read x <`+fifo)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

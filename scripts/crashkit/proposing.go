@@ -3,22 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // proposer is a worker that proposes to send something and to read. With the draft, that
 // makes three effects.
 func (d *desk) proposer() []string {
-	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + d.starts() + `; cat >/dev/null; ` +
+	return []string{"sh", "-c", `echo "$PULSE_TASK" >>` + d.notes + `; cat >/dev/null; ` +
 		`echo '{"action":"external_send","target":"bob@partner.example"}'; echo '{"action":"read_public"}'`}
 }
 
 const proposed = 3
 
-func (d *desk) propose() error {
-	_, err := d.must("", "pulse-queue", append([]string{"run", "--proposals", "--"}, d.proposer()...)...)
-	return err
-}
+func (d *desk) propose() error { return d.do(running(d.proposer(), "--proposals")...) }
 
 // take adds the proposals of an outbox, as cron does.
 func (d *desk) take(b *books) error {
@@ -26,8 +22,8 @@ func (d *desk) take(b *books) error {
 	if err != nil {
 		return err
 	}
-	out, err := d.must(in, "pulse-queue", "add")
-	return errors.Join(err, b.receipts(out))
+	_, err = d.add(b, in)
+	return err
 }
 
 func (d *desk) decided() (string, error) {
@@ -54,13 +50,9 @@ func emptied(listed map[string]shownTask) string {
 
 // proposing is run --proposals, on one ask.
 func proposing() *scenario {
-	s := &scenario{name: "run --proposals"}
-	s.prepare = func(d *desk, b *books) error {
-		out, err := d.must(strings.Join(mails(1, 1), ""), "pulse-queue", "add")
-		return errors.Join(err, b.receipts(out))
-	}
-	s.argv = func(d *desk, bin string) []string {
-		return append([]string{bin + "/pulse-queue", "run", "--proposals", "--"}, d.proposer()...)
+	s := asking("run --proposals", 0, "completed")
+	s.argv = func(d *desk) []string {
+		return append([]string{"pulse-queue"}, running(d.proposer(), "--proposals")...)
 	}
 	s.next = func(d *desk, b *books) error {
 		if err := d.propose(); err != nil {
@@ -70,9 +62,6 @@ func proposing() *scenario {
 			return err
 		}
 		return d.take(b) // the same again, for a pipe that was cut
-	}
-	s.whole = func(was, is map[string]laid) string {
-		return moved(was, is, map[string][]string{ids(was)[0]: {"running", "completed"}})
 	}
 	s.late = func(listed map[string]shownTask) string {
 		for _, t := range listed {
@@ -87,15 +76,15 @@ func proposing() *scenario {
 
 // taking is add of the proposals.
 func taking() *scenario {
-	s := &scenario{name: "add, of proposals", records: func() int { return proposed }}
+	s := asking("add, of proposals", 0, "completed")
+	prepare := s.prepare
 	s.prepare = func(d *desk, b *books) (err error) {
-		out, err := d.must(strings.Join(mails(1, 1), ""), "pulse-queue", "add")
-		if err = errors.Join(err, b.receipts(out), d.propose()); err == nil {
+		if err = errors.Join(prepare(d, b), d.propose()); err == nil {
 			s.stdin, err = d.decided()
 		}
 		return err
 	}
-	s.argv = func(_ *desk, bin string) []string { return []string{bin + "/pulse-queue", "add"} }
+	s.argv, s.records, s.whole = command("pulse-queue", "add"), func() int { return proposed }, nil
 	s.next = func(d *desk, b *books) error {
 		if err := d.take(b); err != nil {
 			return err

@@ -4,17 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // report holds what one run of crashkit says at its end.
-type report struct {
-	mu       sync.Mutex
-	failures int
-	skipped  int
-}
+type report struct{ failures, skipped atomic.Int64 }
 
 // tally counts the points of one scenario and what went wrong at them.
 type tally struct {
@@ -97,9 +93,7 @@ func (t *tally) end() {
 	}
 	fmt.Printf("%-6s %-46s %5d points, %5d %s, %s%s\n", mark(!wrong), t.name, t.points, t.hit, t.unit, verdict, t.details())
 	if wrong {
-		t.k.total.mu.Lock()
-		t.k.total.failures++
-		t.k.total.mu.Unlock()
+		t.k.total.failures.Add(1)
 	}
 }
 
@@ -113,12 +107,9 @@ func mark(good bool) string {
 func (t *tally) details() string {
 	var list []string
 	for _, m := range []map[string]int{t.kinds, t.seen} {
-		var part []string
-		for what, n := range m {
-			part = append(part, fmt.Sprintf("%s %d", what, n))
+		for _, what := range ids(m) {
+			list = append(list, fmt.Sprintf("%s %d", what, m[what]))
 		}
-		slices.Sort(part)
-		list = append(list, part...)
 	}
 	if len(list) == 0 {
 		return ""
@@ -129,15 +120,11 @@ func (t *tally) details() string {
 // skip reports that something could not be tried here.
 func (k *kit) skip(what string, why any) {
 	fmt.Printf("%-6s %-46s not run: %v\n", "SKIP", what, why)
-	k.total.mu.Lock()
-	k.total.skipped++
-	k.total.mu.Unlock()
+	k.total.skipped.Add(1)
 }
 
 // good reports whether everything went well. A part that was not run is a failure,
 // unless the caller allows it.
 func (r *report) good(skips bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failures == 0 && (r.skipped == 0 || skips)
+	return r.failures.Load() == 0 && (r.skipped.Load() == 0 || skips)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ type scenario struct {
 	naive   bool
 	making  bool                                     // it makes the queue: there is none before
 	prepare func(d *desk, b *books) error            // fills the queue and the books
-	argv    func(d *desk, bin string) []string       // the command to be ended
+	argv    func(d *desk) []string                   // the command to be ended, by its name
 	stdin   string                                   // for it
 	records func() int                               // how many receipts there are if it ends well
 	person  bool                                     // it runs at a terminal
@@ -29,8 +30,8 @@ type scenario struct {
 // took enters into the books the receipts that a command printed before it ended.
 func (s *scenario) took(e *ended) (b *books, f findings) {
 	b = s.books.clone()
-	list, _ := tasks(e.stdout)
-	if err := b.receipts(e.stdout); err != nil {
+	list, err := b.receipts(e.stdout)
+	if err != nil {
 		f.add("receipt: %v", err)
 	}
 	if e.status == 0 && s.records != nil && len(list) != s.records() {
@@ -38,6 +39,15 @@ func (s *scenario) took(e *ended) (b *books, f findings) {
 	}
 	return b, f
 }
+
+// line is the command to be ended, of the commands in a directory.
+func (s *scenario) line(d *desk, bin string) []string {
+	argv := s.argv(d)
+	return append([]string{bin + "/" + argv[0]}, argv[1:]...)
+}
+
+// command is an argv that is the same at every desk.
+func command(argv ...string) func(*desk) []string { return func(*desk) []string { return argv } }
 
 // setUp makes the template.
 func (s *scenario) setUp(k *kit, part string) error {
@@ -101,11 +111,7 @@ func moved(was, is map[string]laid, may map[string][]string) string {
 	}
 	for id, old := range was {
 		now := is[id].state
-		ok := now == old.state
-		for _, st := range may[id] {
-			ok = ok || now == st
-		}
-		if !ok {
+		if now != old.state && !slices.Contains(may[id], now) {
 			return fmt.Sprintf("moved: %s from %s to %q", id, old.state, now)
 		}
 	}
@@ -115,14 +121,9 @@ func moved(was, is map[string]laid, may map[string][]string) string {
 // only returns the tasks that are not in a state they should have come to.
 func only(listed map[string]shownTask, states ...string) string {
 	for _, t := range listed {
-		ok := false
-		for _, st := range states {
-			ok = ok || t.State == st
-		}
-		if t.Kind == "ask" && t.State == "scheduled" {
-			ok = ok || t.Attempts > 0 // its worker was hit: it waits for its next attempt
-		}
-		if !ok {
+		// An ask whose worker was hit waits for its next attempt.
+		again := t.Kind == "ask" && t.State == "scheduled" && t.Attempts > 0
+		if !again && !slices.Contains(states, t.State) {
 			return fmt.Sprintf("stuck: %s is %s", t.ID, t.State)
 		}
 	}

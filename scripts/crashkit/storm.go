@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,79 +20,65 @@ const runners = 16
 type weather struct {
 	k     *kit
 	d     *desk
+	t     *tally // of what happened
 	kills int
 
 	mu      sync.Mutex
 	live    map[int]string // process ids of commands, and what they are
 	acked   *books
 	wrong   findings
-	done    map[string]int // what happened, counted
-	workers int            // killed
-	given   int            // uids assigned so far
-	naive   *tally         // listings without the lock
+	killed  int
+	workers int    // killed
+	given   int    // uids assigned so far
+	naive   *tally // listings without the lock
 	stop    bool
+}
+
+// weather is a storm over a new queue, of so many kills, or of those of a long test.
+func (k *kit) weather(name, line string, attempts, kills, long int) (*weather, error) {
+	d, err := k.desk(name)
+	if err == nil {
+		err = d.limits(attempts)
+	}
+	if err == nil {
+		err = d.init()
+	}
+	if k.long {
+		kills = long
+	}
+	return &weather{k: k, d: d, t: k.tally(line, "kills"), kills: kills, live: map[int]string{}, acked: newBooks()}, err
 }
 
 // storm kills commands at random while they work on one queue.
 func storm(k *kit) error {
-	d, err := k.desk("storm")
+	const attempts = 1 // a worker that was killed has used its attempt
+	w, err := k.weather("storm", fmt.Sprintf("storm, %d runners", runners), attempts, 60, 1000)
 	if err != nil {
 		return err
 	}
-	if err := d.limits(1, "0"); err != nil { // a worker that was killed has used its attempt
-		return err
-	}
-	w := &weather{k: k, d: d, kills: 60, live: map[int]string{}, acked: newBooks(), done: map[string]int{}}
-	if k.long {
-		w.kills = 1000
-	}
-	if err := d.init(); err != nil {
-		return err
-	}
-	if err := w.approve(w.kills / 8); err != nil {
-		return err
+	for i := range w.kills / 8 {
+		list, err := w.d.add(w.acked, effect(i))
+		if err == nil {
+			err = w.d.yes(w.acked, list[0].ID)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	w.naive = k.tally("storm: CONTROL listing without the lock", "listed")
 	w.naive.control = true
 	w.blow()
 	w.naive.end()
-	t := k.tally(fmt.Sprintf("storm, %d runners", runners), "kills")
-	t.seen["workers killed"] = w.workers
-	w.end(t, w.drain(t))
+	w.t.seen["workers killed"] = w.workers
+	w.end(w.drain())
 	return nil
 }
 
 // end reports a storm: what was found in its course and at its end, and what was killed.
-func (w *weather) end(t *tally, f findings) {
-	maps.Copy(t.seen, w.done)
-	t.point("in the end", true, append(w.wrong, f...))
-	t.points, t.hit = w.kills, 0
-	for what, n := range w.done {
-		if strings.HasSuffix(what, "killed") {
-			t.hit += n
-		}
-	}
-	t.end()
-}
-
-// approve adds effects, and approves each of them once.
-func (w *weather) approve(n int) error {
-	for i := range n {
-		out, err := w.d.must(effect(i), "pulse-queue", "add")
-		if err != nil {
-			return err
-		}
-		list, err := tasks(out)
-		if err != nil {
-			return err
-		}
-		w.acknowledge(out)
-		if e := w.d.person(w.k.bin+"/pulse-approve", "yes", list[0].ID); e.status != 0 {
-			return fmt.Errorf("pulse-approve yes: %v", e)
-		}
-		w.acked.yes[list[0].ID]++
-	}
-	return nil
+func (w *weather) end(f findings) {
+	w.t.point("in the end", true, append(w.wrong, f...))
+	w.t.points, w.t.hit = w.kills, w.killed
+	w.t.end()
 }
 
 // blow runs everything at once until all kills are made.
@@ -111,11 +96,7 @@ func (w *weather) blow() {
 	}
 	wg.Go(w.read)
 	wg.Go(w.readNaively)
-	w.strike()
-	w.mu.Lock()
-	w.stop = true
-	w.mu.Unlock()
-	wg.Wait()
+	w.strike(&wg)
 }
 
 func (w *weather) over() bool {
@@ -130,8 +111,14 @@ func (w *weather) find(format string, args ...any) {
 	w.wrong.add(format, args...)
 }
 
-// strike kills commands, and now and then a worker.
-func (w *weather) strike() {
+// strike kills commands, and now and then a worker, until all kills are made; then it waits for the rest.
+func (w *weather) strike(rest *sync.WaitGroup) {
+	defer rest.Wait()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.stop = true
+	}()
 	deadline := time.Now().Add(time.Duration(w.kills)*time.Second/2 + patience)
 	for n := 0; n < w.kills; {
 		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
@@ -186,7 +173,7 @@ func childrenOf(pid int) (list []int) {
 }
 
 // drain works off the remaining tasks undisturbed, and checks everything.
-func (w *weather) drain(t *tally) (f findings) {
+func (w *weather) drain() (f findings) {
 	for range 2 {
 		if err := w.d.settle(); err != nil {
 			f.add("settle: %v", err)
@@ -194,8 +181,8 @@ func (w *weather) drain(t *tally) (f findings) {
 		var wg sync.WaitGroup
 		for range runtime.NumCPU() {
 			wg.Go(func() {
-				for _, flags := range [][]string{{"run", "--"}, {"run", "--effect", "external_send", "--"}} {
-					w.fits("run, in the end", w.d.pulse("", "pulse-queue", append(flags, w.script()...)...))
+				for _, flags := range [][]string{nil, sends} {
+					w.fits("run, in the end", w.d.pulse("", "pulse-queue", running(w.script(), flags...)...))
 				}
 			})
 		}
@@ -211,13 +198,13 @@ func (w *weather) drain(t *tally) (f findings) {
 			}
 		}
 		for st, n := range ends {
-			t.seen[st] = n
+			w.t.seen[st] = n
 		}
-		t.seen["starts"] = 0
+		w.t.seen["starts"] = 0
 		for _, n := range w.d.started() {
-			t.seen["starts"] += n
+			w.t.seen["starts"] += n
 		}
-		t.seen["acknowledged"] = len(w.acked.acked)
+		w.t.seen["acknowledged"] = len(w.acked.acked)
 	}
 	return f
 }

@@ -60,7 +60,7 @@ func (s *scenario) dryRun(k *kit, part string) ([]call, error) {
 		return nil, fmt.Errorf("%s, undisturbed: %v", s.name, e)
 	}
 	b := s.books.clone()
-	err = b.receipts(e.stdout)
+	_, err = b.receipts(e.stdout)
 	if s.name == "yes" {
 		b.yes[ids(b.acked)[0]]++
 	}
@@ -73,16 +73,17 @@ func (s *scenario) dryRun(k *kit, part string) ([]call, error) {
 
 // desk makes a desk to be filled from the template.
 func (s *scenario) desk(k *kit, part, name string) (*desk, error) {
-	d := &desk{k: k, dir: filepath.Join(k.dir, part, name), naive: s.naive}
-	d.queue, d.policy = filepath.Join(d.dir, "q"), filepath.Join(d.dir, "policy.toml")
+	dir := filepath.Join(k.dir, part, name)
+	d := k.at(dir, filepath.Join(dir, "q"))
+	d.naive = s.naive
 	return d, mirror(s.template, d.dir)
 }
 
 // traced runs the command of the scenario under strace.
 func (s *scenario) traced(d *desk, log, calls, inject string) *ended {
-	argv := strace(log, calls, inject, s.argv(d, d.k.locked)...)
+	argv := strace(log, calls, inject, s.line(d, d.k.locked)...)
 	if s.person {
-		return d.person(argv...)
+		return d.sit(victim{}, argv...)
 	}
 	return d.exec(s.stdin, argv...)
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,16 +47,12 @@ func mend(image, fstype string) error {
 	if mkfs[fstype].fsck == nil {
 		return nil
 	}
-	argv := append(slices.Clone(mkfs[fstype].fsck), image)
 	var exit *exec.ExitError
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	err := tool(append(slices.Clone(mkfs[fstype].fsck), image)...)
 	if errors.As(err, &exit) && exit.ExitCode() <= 1 { // 1: errors were corrected
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(out))
-	}
-	return nil
+	return err
 }
 
 func format(image, fstype string, mib int64) error {
@@ -69,11 +63,7 @@ func format(image, fstype string, mib int64) error {
 	if err != nil {
 		return err
 	}
-	argv := append(mkfs[fstype].argv, image)
-	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(out))
-	}
-	return nil
+	return tool(append(slices.Clone(mkfs[fstype].argv), image)...)
 }
 
 func newVolume(k *kit, fstype, how string) (v *volume, err error) {
@@ -103,7 +93,7 @@ func newVolume(k *kit, fstype, how string) (v *volume, err error) {
 	if err := format(v.image, fstype, mkfs[fstype].size); err != nil {
 		return nil, err
 	}
-	if err := v.desk("").limits(3, "0"); err != nil {
+	if err := v.desk("").limits(3); err != nil {
 		return nil, err
 	}
 	return v, v.mount(v.image, v.mnt)
@@ -131,10 +121,9 @@ func (v *volume) remove() {
 // desk returns a queue on the volume. Everything else that it needs lies outside the
 // volume.
 func (v *volume) desk(name string) *desk {
-	return &desk{
-		k: v.k, dir: v.dir, queue: filepath.Join(v.mnt, keyed[v.fstype], name),
-		policy: filepath.Join(v.dir, "policy.toml"), notes: filepath.Join(v.dir, name+".starts"),
-	}
+	d := v.k.at(v.dir, filepath.Join(v.mnt, keyed[v.fstype], name))
+	d.notes = filepath.Join(v.dir, name+".starts")
+	return d
 }
 
 // outage holds what a power cut left.
@@ -152,18 +141,17 @@ func (v *volume) cut(d *desk, b *books) (*outage, *books, error) {
 	}
 	then, b := *d, b.clone()
 	then.notes = d.notes + ".cut"
-	if err := copyFile(d.notes, then.notes); err != nil {
-		return nil, nil, err
-	}
 	then.state = filepath.Join(v.dir, "state.cut") // of before: what is noted, the disk has
-	if err := errors.Join(os.MkdirAll(d.memory(), 0o700), mirror(d.memory(), then.state)); err != nil {
+	err := errors.Join(os.MkdirAll(d.state, 0o700), mirror(d.state, then.state), os.RemoveAll(then.notes))
+	if notes, e := os.ReadFile(d.notes); !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e, os.WriteFile(then.notes, notes, 0o600))
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	image, mnt := filepath.Join(v.dir, "base", "clone"), filepath.Join(v.dir, "cut")
-	if err := clone(v.image, image); err != nil {
-		return nil, nil, err
-	}
-	if err := errors.Join(mend(image, v.fstype), v.mount(image, mnt)); err != nil {
+	// A clone, and never a copy.
+	if err := errors.Join(tool("cp", "--reflink=always", v.image, image), mend(image, v.fstype), v.mount(image, mnt)); err != nil {
 		return nil, nil, err
 	}
 	rel, err := filepath.Rel(v.mnt, d.queue)
@@ -220,38 +208,4 @@ func idle(image string) error {
 			return fmt.Errorf("%s is still in use: %s", image, bytes.TrimSpace(out))
 		}
 	}
-}
-
-func clone(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer dst.Close()
-	if err := unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())); err != nil {
-		return fmt.Errorf("FICLONE: %w", err)
-	}
-	return nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.RemoveAll(to)
-	}
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.Create(to)
-	if err == nil {
-		_, err = io.Copy(dst, src)
-		err = errors.Join(err, dst.Close())
-	}
-	return err
 }
