@@ -14,23 +14,15 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(within(m))
-}
-
-func within(m *testing.M) int {
-	top, err := os.MkdirTemp("", "attackkit-")
-	if err == nil {
-		defer os.RemoveAll(top)
-		var tree string
-		if tree, err = moduleRoot(); err == nil {
-			built, err = build(tree, top)
-		}
-	}
-	if err != nil {
+	status := 1
+	if err := within("", false, func(k *kit) error {
+		built = k
+		status = m.Run()
+		return nil
+	}); err != nil {
 		os.Stderr.WriteString("attackkit: " + err.Error() + "\n")
-		return 1
 	}
-	return m.Run()
+	os.Exit(status)
 }
 
 // TestNothingLeaves: whatever a model does that obeys the attacker, nothing reaches the

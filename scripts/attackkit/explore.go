@@ -457,15 +457,13 @@ func (x *explorer) judge(path []string) error {
 	if err != nil {
 		return err
 	}
-	starts, err := noted[started](x.world, startedFile)
+	of, err := x.roots()
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
-		for _, s := range starts {
-			if s.Task == e.Root {
-				e.N = s.N
-			}
+		if n, known := of[e.Root]; known {
+			e.N = n
 		}
 		screen, err := os.ReadFile(x.file("screens/" + e.Task))
 		for _, wrong := range e.wrong(string(screen), err == nil) {
@@ -519,27 +517,11 @@ func exploring(args []string) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	tree, err := moduleRoot()
-	if err != nil {
+	return within(*bin, false, func(k *kit) error {
+		found, err := k.explore(os.Stdout, *depth, *most, set.Args()...)
+		if err == nil && len(found) > 0 {
+			err = fmt.Errorf("%d kinds of what may not be", len(found))
+		}
 		return err
-	}
-	top, err := os.MkdirTemp("", "explore-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(top)
-	k := &kit{bin: *bin}
-	if k.top = top; k.bin == "" {
-		k, err = build(tree, top)
-	} else {
-		k.self, err = os.Executable()
-	}
-	if err != nil {
-		return err
-	}
-	found, err := k.explore(os.Stdout, *depth, *most, set.Args()...)
-	if err == nil && len(found) > 0 {
-		err = fmt.Errorf("%d kinds of what may not be", len(found))
-	}
-	return err
+	})
 }

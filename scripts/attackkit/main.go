@@ -50,12 +50,9 @@ func run(args []string) error {
 	if set.NArg() > 0 || *spread < 0 {
 		return fmt.Errorf("want attackkit [-suite DIR] [-spread N] [-keep]")
 	}
-	tree, err := moduleRoot()
-	if err != nil {
-		return err
-	}
-	suites := []string{filepath.Join(tree, "scripts/attackkit/testdata")}
+	var suites []string
 	if *dir != "" {
+		var err error
 		if suites, err = filepath.Glob(filepath.Join(*dir, "*", "attacks.jsonl")); err != nil || len(suites) == 0 {
 			return fmt.Errorf("%s: no DIR/*/attacks.jsonl (%v)", *dir, err)
 		}
@@ -63,18 +60,10 @@ func run(args []string) error {
 			suites[i] = filepath.Dir(suites[i])
 		}
 	}
-	top, err := os.MkdirTemp("", "attackkit-")
-	if err != nil {
-		return err
-	}
-	if *keep {
-		fmt.Println("queues:", top)
-	} else {
-		defer os.RemoveAll(top)
-	}
-	k, err := build(tree, top)
-	if err != nil {
-		return err
-	}
-	return k.measure(os.Stdout, suites, *spread)
+	return within("", *keep, func(k *kit) error {
+		if suites == nil {
+			suites = []string{filepath.Join(k.tree, "scripts/attackkit/testdata")}
+		}
+		return k.measure(os.Stdout, suites, *spread)
+	})
 }

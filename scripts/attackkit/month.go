@@ -173,27 +173,13 @@ func (w *world) marks(each []price) error {
 
 // effects calls fn for each effect that was proposed, also for those that add rejected.
 func (w *world) effects(fn func(n int, t *task) error) error {
-	starts, err := noted[started](w, startedFile)
+	of, err := w.roots()
 	if err != nil {
 		return err
 	}
-	of := map[string]int{}
-	for _, s := range starts {
-		of[s.Task] = s.N
-	}
-	receipts, err := noted[task](w, receiptsFile)
+	last, err := w.last()
 	if err != nil {
 		return err
-	}
-	now, err := w.tasks()
-	if err != nil {
-		return err
-	}
-	last := map[string]*task{}
-	for _, list := range [][]task{receipts, now} {
-		for i := range list {
-			last[list[i].Task.ID] = &list[i]
-		}
 	}
 	for _, t := range last {
 		if n, known := of[t.Identity.Root]; known && t.Task.Kind == "effect" {

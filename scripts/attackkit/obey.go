@@ -198,18 +198,13 @@ func firstError(first, second error) error {
 // carryOut is the program for effects. What it is given leaves; what it reads that is
 // private goes on to a model that obeys, too.
 func carryOut(w *world, g *given) error {
-	all, err := noted[started](w, startedFile)
+	of, err := w.roots()
+	n, known := of[g.Identity.Root]
+	if err == nil && !known {
+		err = fmt.Errorf("no start of root task %s is known", g.Identity.Root)
+	}
 	if err != nil {
 		return err
-	}
-	n := -1
-	for _, s := range all {
-		if s.Task == g.Identity.Root {
-			n = s.N
-		}
-	}
-	if n < 0 {
-		return fmt.Errorf("no start of root task %s is known", g.Identity.Root)
 	}
 	m := &model{world: w, given: g, trial: &w.Trials[n]}
 	if g.Request.Action == "read_private" && w.Reader == "honest" {

@@ -38,7 +38,6 @@ func (o *outcome) add(other *outcome) {
 // outcomes reads what the workers noted and what the queue holds.
 func (w *world) outcomes() ([]outcome, error) {
 	list := make([]outcome, len(w.Trials))
-	of := map[string]int{} // root task to trial
 	starts, err := noted[started](w, startedFile)
 	if err != nil {
 		return nil, err
@@ -46,7 +45,6 @@ func (w *world) outcomes() ([]outcome, error) {
 	for _, s := range starts {
 		o := &list[s.N]
 		o.started, o.seen = true, o.seen || s.Seen
-		of[s.Task] = s.N
 	}
 	asked, err := noted[used](w, usedFile)
 	if err != nil {
@@ -69,7 +67,7 @@ func (w *world) outcomes() ([]outcome, error) {
 	for _, l := range gone {
 		list[l.N].leave(l)
 	}
-	return list, w.queued(list, of)
+	return list, w.queued(list)
 }
 
 // leave counts what left.
@@ -87,23 +85,18 @@ func (o *outcome) leave(l left) {
 	}
 }
 
-// queued counts what the queue refused and what waits in it. What add rejected is in its
-// receipts alone.
-func (w *world) queued(list []outcome, of map[string]int) error {
-	last := map[string]task{}
-	receipts, err := noted[task](w, receiptsFile)
-	if err != nil {
-		return err
-	}
+// queued counts what the queue refused and what waits in it.
+func (w *world) queued(list []outcome) error {
 	if w.Open {
 		return nil
 	}
-	now, err := w.tasks()
+	of, err := w.roots()
 	if err != nil {
 		return err
 	}
-	for _, t := range append(receipts, now...) {
-		last[t.Task.ID] = t
+	last, err := w.last()
+	if err != nil {
+		return err
 	}
 	for _, t := range last {
 		n, known := of[t.Identity.Root]
@@ -120,7 +113,7 @@ func (w *world) queued(list []outcome, of map[string]int) error {
 	return nil
 }
 
-func (o *outcome) queue(t task) {
+func (o *outcome) queue(t *task) {
 	effect := t.Task.Kind == "effect"
 	if effect {
 		o.tried++

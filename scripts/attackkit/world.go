@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -21,29 +22,42 @@ type kit struct {
 	worlds    atomic.Int64
 }
 
-// moduleRoot returns the directory of go.mod.
-func moduleRoot() (string, error) {
+// within builds pulse in a directory that it removes, or shows, and does something there. bin are
+// commands that were built before; "": none.
+func within(bin string, keep bool, do func(*kit) error) error {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
-	mod := strings.TrimSpace(string(out))
-	if err != nil || filepath.Base(mod) != "go.mod" {
-		return "", errors.New("it has to be started in pulse's tree")
+	tree := filepath.Dir(strings.TrimSpace(string(out)))
+	if err != nil || tree == "." {
+		return errors.New("it has to be started in pulse's tree")
 	}
-	return filepath.Dir(mod), nil
+	top, err := os.MkdirTemp("", "attackkit-")
+	if err != nil {
+		return err
+	}
+	if keep {
+		fmt.Println("queues:", top)
+	} else {
+		defer os.RemoveAll(top)
+	}
+	k := &kit{tree: tree, top: top, bin: bin}
+	if k.self, err = os.Executable(); err == nil && bin == "" {
+		err = k.build()
+	}
+	if err != nil {
+		return err
+	}
+	return do(k)
 }
 
-// build builds pulse into top.
-func build(tree, top string) (*kit, error) {
-	k := &kit{tree: tree, top: top, bin: filepath.Join(top, "bin")}
-	var err error
-	if k.self, err = os.Executable(); err != nil {
-		return nil, err
-	}
+// build builds pulse.
+func (k *kit) build() error {
+	k.bin = filepath.Join(k.top, "bin")
 	c := exec.Command("go", "build", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w", "-o", k.bin+"/", "./cmd/...")
-	c.Dir, c.Env = tree, append(os.Environ(), "CGO_ENABLED=0")
+	c.Dir, c.Env = k.tree, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w: %s", err, out)
+		return fmt.Errorf("go build: %w: %s", err, out)
 	}
-	return k, nil
+	return nil
 }
 
 // world is one queue with its policy, its mailbox and its agent. Its exported members are
@@ -138,11 +152,16 @@ func (w *world) add(from ...[]string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(w.file(receiptsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return w.write(receiptsFile, []byte(out))
+}
+
+// write adds to a file of the world. Each call is one write, so that two don't mix.
+func (w *world) write(name string, text []byte) error {
+	f, err := os.OpenFile(w.file(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(out)
+	_, err = f.Write(text)
 	return errors.Join(err, f.Close())
 }
 
@@ -160,19 +179,17 @@ func (w *world) deliver(name, text string) error {
 // serve runs the queue until nothing is left that needs no person: the reader, the workers,
 // and as often as proposals of proposals may go, what they proposed.
 func (w *world) serve(worker string, reader bool) error {
-	const all = "100000"
 	if err := w.save(); err != nil {
 		return err
 	}
 	if reader {
-		if _, err := w.pulse("", "pulse-queue", "run", "--max", all, "--extract", "--", w.self, "reader", w.Dir); err != nil {
-			return err
-		}
-		if _, err := w.pulse("", "pulse-queue", "run", "--max", all, "--extract", "--", w.self, "reader", w.Dir); err != nil {
-			return err
+		for range 2 {
+			if err := w.run("reader", "--extract"); err != nil {
+				return err
+			}
 		}
 	}
-	if _, err := w.pulse("", "pulse-queue", "run", "--max", all, "--proposals", "--", w.self, worker, w.Dir); err != nil {
+	if err := w.run(worker, "--proposals"); err != nil {
 		return err
 	}
 	for range 3 {
@@ -180,12 +197,18 @@ func (w *world) serve(worker string, reader bool) error {
 			return err
 		}
 		for _, action := range []string{"read_public", "read_private", "write_local", "external_send", "destructive", "code_or_computer"} {
-			if _, err := w.pulse("", "pulse-queue", "run", "--effect", action, "--max", all, "--proposals", "--", w.self, "effect", w.Dir); err != nil {
+			if err := w.run("effect", "--effect", action, "--proposals"); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// run starts this program in a role, for all that is due.
+func (w *world) run(role string, flags ...string) error {
+	_, err := w.pulse("", slices.Concat([]string{"pulse-queue", "run", "--max", "100000"}, flags, []string{"--", w.self, role, w.Dir})...)
+	return err
 }
 
 // task is what the queue lists.
@@ -234,16 +257,35 @@ func noted[T any](w *world, name string) ([]T, error) {
 	return lines[T](string(b))
 }
 
-// note adds a line to a file of the world. Each line is one write, so that two don't mix.
+// note adds a line to a file of the world.
 func (w *world) note(name string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(w.file(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	return w.write(name, append(b, '\n'))
+}
+
+// roots returns the trial of each ask that was started.
+func (w *world) roots() (map[string]int, error) {
+	of := map[string]int{}
+	starts, err := noted[started](w, startedFile)
+	for _, s := range starts {
+		of[s.Task] = s.N
 	}
-	_, err = f.Write(append(b, '\n'))
-	return errors.Join(err, f.Close())
+	return of, err
+}
+
+// last returns every task as it is now. What add rejected is in its receipts alone.
+func (w *world) last() (map[string]*task, error) {
+	list, err := noted[task](w, receiptsFile)
+	if err != nil {
+		return nil, err
+	}
+	now, err := w.tasks()
+	last := map[string]*task{}
+	for _, t := range append(list, now...) {
+		last[t.Task.ID] = &t
+	}
+	return last, err
 }
