@@ -144,13 +144,6 @@ func (c command) levels() []command {
 	return append([]command{own}, c.subs...)
 }
 
-func (c command) names() (names []string) {
-	for _, sub := range c.subs {
-		names = append(names, sub.name)
-	}
-	return names
-}
-
 // valued returns the flags of a command and its subcommands that take a value, each once.
 func (c command) valued() (flags []flag) {
 	for _, level := range c.levels() {

@@ -146,7 +146,7 @@ func TestCompletions(t *testing.T) {
 		for _, level := range c.levels() {
 			words := level.flagNames()
 			if level.name == "" {
-				words = append(words, c.names()...)
+				words = append(words, strings.Fields(terse(c.subs))...)
 			}
 			for _, word := range words {
 				typed := word[:len(word)-1]
