@@ -156,9 +156,19 @@ var (
 	boxProtocols = []uint32{0, unix.AF_UNIX, unix.IPPROTO_TCP, unix.IPPROTO_UDP}
 )
 
+// The requests by which two files of an ext4 or xfs change what they hold. No file gets the time of
+// that change.
+const (
+	ext4MoveExt      = 0xc028660f
+	xfsSwapExt       = 0xc0c0586d
+	xfsExchangeRange = 0x40285881
+)
+
 // boxIoctls has the requests that are refused in a box: they type into a terminal, make it the
-// console, or give it a driver for a modem.
-var boxIoctls = []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS, unix.TIOCSETD}
+// console, give it a driver for a modem, or change a file so that nobody sees that it changed.
+var boxIoctls = []uint32{
+	unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS, unix.TIOCSETD, ext4MoveExt, xfsSwapExt, xfsExchangeRange,
+}
 
 // namespaces are the flags with which clone(2) makes a namespace.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |

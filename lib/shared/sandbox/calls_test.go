@@ -284,6 +284,9 @@ func TestBox(t *testing.T) {
 		{"ioctl", []uint64{0, high | unix.TIOCLINUX}, eperm},
 		{"ioctl", []uint64{0, unix.TIOCSETD}, eperm},
 		{"ioctl", []uint64{0, unix.TIOCCONS}, eperm},
+		{"ioctl", []uint64{0, xfsSwapExt}, eperm},
+		{"ioctl", []uint64{0, high | ext4MoveExt}, eperm},
+		{"ioctl", []uint64{0, xfsExchangeRange}, eperm},
 	} {
 		if got := verdict(c.name, c.args...); got != c.want {
 			t.Errorf("%s %x: %#x, want %#x", c.name, c.args, got, c.want)
