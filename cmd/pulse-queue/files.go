@@ -86,7 +86,7 @@ func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience
 	case w.ended:
 		return queue.Unknown(), seen
 	}
-	r := w.places.Read(names)
+	r := w.places.Read(w.sh.policy.Exec.Workspace, names)
 	err := w.sh.store.View(func(v store.View) error {
 		first, err := firstStart(v, func(id string) bool { return id != w.id })
 		if err != nil {

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pulse/lib/shared/task"
 )
 
@@ -101,8 +103,11 @@ func content(path string) (id string, n int64, err error) {
 	return task.ThingID("content", fmt.Sprintf("%d %x", info.Size(), h.Sum(nil))), n, nil
 }
 
-// state is what tells that a file changed. Nobody can put back the time of a change.
-type state syscall.Stat_t
+// state is what tells that a file changed: the time of that, which nobody can put back, or what it holds.
+type state struct {
+	syscall.Stat_t
+	holds string
+}
 
 func (s *state) changed() time.Time { return time.Unix(s.Ctim.Unix()) }
 
@@ -129,7 +134,7 @@ func walk(path string, fn func(path string, s state) error) (lost []string) {
 			info, err = d.Info()
 		}
 		if err == nil {
-			s := state(*info.Sys().(*syscall.Stat_t))
+			s := state{Stat_t: *info.Sys().(*syscall.Stat_t)}
 			s.Atim, s.Blocks = syscall.Timespec{}, 0 // these change without a change
 			err = fn(at, s)
 		}
@@ -156,15 +161,31 @@ type Look struct {
 	lost []string // what could not be looked at
 }
 
+// stamped are the types of file systems that were tried and give a file the time of each change. A
+// tmpfs does not if it is changed through memory.
+var stamped = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
+
 // Look looks at all that lies in the places.
 func (p Places) Look() *Look {
-	l := &Look{at: map[string]state{}}
+	l, stamps, bytes := &Look{at: map[string]state{}}, map[uint64]bool{}, int64(0)
 	for _, dir := range p {
-		l.lost = append(l.lost, walk(dir, func(path string, s state) error {
+		l.lost = append(l.lost, walk(dir, func(path string, s state) (err error) {
+			if _, known := stamps[s.Dev]; !known && !s.is(syscall.S_IFLNK) {
+				var on unix.Statfs_t
+				err = unix.Statfs(path, &on)
+				stamps[s.Dev] = err == nil && slices.Contains(stamped, int64(on.Type))
+			}
+			if err == nil && s.is(syscall.S_IFREG) && !stamps[s.Dev] {
+				var n int64
+				s.holds, n, err = content(path)
+				if bytes += n; err == nil && (s.Size > maxFile || bytes > maxBytes) {
+					err = fs.ErrInvalid
+				}
+			}
 			if l.at[path] = s; len(l.at) > maxFiles {
 				return errBound
 			}
-			return nil
+			return err
 		})...)
 	}
 	return l
@@ -251,15 +272,15 @@ type Reading struct {
 }
 
 // Read returns what a use gets that reads these files, or any in the places if names is nil. A name is
-// absolute, or from the first place.
-func (p Places) Read(names []string) *Reading {
+// absolute, or from a directory.
+func (p Places) Read(dir string, names []string) *Reading {
 	r := &Reading{}
 	if names == nil {
 		names = p
 	}
 	for _, name := range names {
-		if !filepath.IsAbs(name) && len(p) > 0 {
-			name = filepath.Join(p[0], name)
+		if !filepath.IsAbs(name) {
+			name = dir + "/" + name
 		}
 		path, err := filepath.EvalSymlinks(name)
 		top := p.of(path)
@@ -290,7 +311,7 @@ func (r *Reading) changed(dir string) {
 		r.Lost = true
 		return
 	}
-	if s := state(*info.Sys().(*syscall.Stat_t)); s.changed().After(r.Newest) {
+	if s := (state{Stat_t: *info.Sys().(*syscall.Stat_t)}); s.changed().After(r.Newest) {
 		r.Newest = s.changed()
 	}
 }

@@ -81,7 +81,7 @@ func TestChanged(t *testing.T) {
 		if !slices.Contains(wrote, files.Path(file)) || slices.Contains(wrote, files.Path(dir+"/beside")) || len(lost) > 0 {
 			t.Errorf("%s: %q, %q", name, wrote, lost)
 		}
-		r := p.Read([]string{"file"})
+		r := p.Read(dir, []string{"file"})
 		if n := common(r.Things, wrote); n < 2 { // by path, and by content
 			t.Errorf("%s: of %q only %d are found", name, wrote, n)
 		}
@@ -110,7 +110,7 @@ func TestUnknown(t *testing.T) {
 		t.Errorf("%d, %q", len(wrote), lost)
 	}
 	for i := range 300 {
-		r := p.Read([]string{fmt.Sprintf("new/deep/%d", i)})
+		r := p.Read(dir, []string{fmt.Sprintf("new/deep/%d", i)})
 		if !slices.Contains(r.Things, lost[0]) || r.Lost {
 			t.Errorf("%d: %+v", i, r)
 		}
@@ -127,7 +127,7 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	for _, names := range [][]string{nil, {"here"}, {"here/file"}, {"new/deep/1"}} {
-		if r := p.Read(names); !r.Lost {
+		if r := p.Read(dir, names); !r.Lost {
 			t.Errorf("%q: %+v", names, r)
 		}
 	}
@@ -162,9 +162,45 @@ func TestRead(t *testing.T) {
 		{[]string{"absent"}, 0, false}, {[]string{"empty"}, 2, false}, {[]string{"b", "b"}, 6, false},
 		{[]string{"out"}, 0, true}, {[]string{"../x/y"}, 0, false}, {[]string{".."}, 0, true}, {nil, 15, false},
 	} {
-		if r := p.Read(c.names); len(r.Things) != c.n || r.Lost != c.lost {
+		if r := p.Read(dir, c.names); len(r.Things) != c.n || r.Lost != c.lost {
 			t.Errorf("%q: %d, %v", c.names, len(r.Things), r.Lost)
 		}
+	}
+}
+
+// TestFrom: a name is from the workspace, also if it lies in another place.
+func TestFrom(t *testing.T) {
+	_, dir := tree(t, map[string]string{"ws/one": "1"})
+	r := files.Of(dir+"/ws", dir).Read(dir+"/ws", []string{"one"})
+	if !slices.Contains(r.Things, files.Path(dir+"/ws/one")) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestMemory: what is changed through memory on a tmpfs has no time of that. It is found by what it holds,
+// and what is not read whole is unknown.
+func TestMemory(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "files")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for _, name := range []string{"file", "beside", "large"} {
+		must(t, os.WriteFile(dir+"/"+name, []byte("text"), 0o600))
+	}
+	must(t, os.Truncate(dir+"/large", 2<<20))
+	p := files.Of(dir)
+	before := p.Look()
+	f, err := os.OpenFile(dir+"/file", os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	m, err := unix.Mmap(int(f.Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	must(t, err)
+	if was := m[0]; was == 't' { // a page that was read first can be written without the kernel's help
+		copy(m, "evil")
+	}
+	must(t, unix.Munmap(m))
+	wrote, lost := before.Changed(p.Look())
+	if len(wrote) != 2 || wrote[0] != files.Path(dir+"/file") || !slices.Equal(lost, []string{files.Path(dir + "/large")}) {
+		t.Errorf("%q, %q", wrote, lost)
 	}
 }
 
@@ -172,7 +208,7 @@ func TestRead(t *testing.T) {
 func TestPipe(t *testing.T) {
 	p, dir := tree(t, map[string]string{"a/one": "1"})
 	must(t, syscall.Mkfifo(dir+"/a/pipe", 0o600))
-	if !p.Read(nil).Lost || !p.Read([]string{"a/pipe"}).Lost || p.Read([]string{"a/one"}).Lost {
+	if !p.Read(dir, nil).Lost || !p.Read(dir, []string{"a/pipe"}).Lost || p.Read(dir, []string{"a/one"}).Lost {
 		t.Error("what comes out of a pipe is known")
 	}
 }
@@ -228,10 +264,10 @@ func FuzzRead(f *testing.F) {
 		} else if len(lost) > 0 || !slices.Contains(wrote, files.Path(path)) {
 			t.Fatalf("%q: %q, %q", name, wrote, lost)
 		}
-		if r := p.Read(nil); r.Lost || common(wrote, r.Things) != len(wrote) {
+		if r := p.Read(dir, nil); r.Lost || common(wrote, r.Things) != len(wrote) {
 			t.Errorf("%q: %q of %q", name, r.Things, wrote)
 		}
-		r := p.Read([]string{read})
+		r := p.Read(dir, []string{read})
 		for _, id := range r.Things {
 			if !task.ValidID(id) {
 				t.Errorf("%q", id)
