@@ -118,11 +118,27 @@ func firstStart(v store.View, of func(id string) bool) (first time.Time, err err
 	return first, err
 }
 
+// attached notes the files that proposals bring along: a worker that names one need not have read it.
+func (w *watched) attached(p *queue.Proposals) {
+	var names []string
+	for i := 0; p != nil && i < len(p.List); i++ {
+		for _, f := range p.List[i].Files {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	w.files(queue.Attached, names)
+	w.read.Labels, _ = w.read.Labels.With(label.Use{Label: label.Private, By: queue.Attached})
+}
+
 // end notes what the worker leaves. One that died may have read anything.
 func (w *watched) end(last *queue.End, seat *seat) {
 	if last.Unread {
 		w.files(queue.Unreported, nil)
 	}
+	w.attached(last.Proposals)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true

@@ -15,6 +15,9 @@ import (
 // hook can't be read.
 const Unreported = "unreported"
 
+// Attached is what gave a label that a file has which a proposal brings along.
+const Attached = "files"
+
 // Unreadable is what gave a label if the file of the labels can't be read.
 const Unreadable = "unreadable"
 
