@@ -1,16 +1,22 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"pulse/lib/authorize/tools"
 	"pulse/lib/queue"
 	"pulse/lib/queue/agent"
+	"pulse/lib/queue/aside"
 	"pulse/lib/queue/box"
 	"pulse/lib/queue/files"
+	"pulse/lib/queue/seen"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audience"
 	"pulse/lib/shared/cmdline"
@@ -25,6 +31,7 @@ type watched struct {
 	id     string
 	places files.Places
 	before *files.Look
+	asks   bool         // its command line names a client that asks its hook
 	made   queue.Origin // of what an ask's worker writes, besides, unless its client asks its hook what it may read
 
 	mu    sync.Mutex
@@ -32,10 +39,13 @@ type watched struct {
 	ended bool // the queue is not the judge's to ask any more
 }
 
-// places returns where workers may write files: the workspace, and what a box leaves to them.
-func (sh *shift) places() files.Places {
-	return files.Of(append([]string{sh.policy.Exec.Workspace}, box.Writable(sh.worker.Argv)...)...)
+// mine returns the directories where workers of this command line may write files: the workspace, and what
+// a box leaves to them.
+func (sh *shift) mine() []string {
+	return append([]string{sh.policy.Exec.Workspace}, box.Writable(sh.worker.Argv)...)
 }
+
+func (sh *shift) places() files.Places { return files.Of(sh.mine()...) }
 
 // watch begins to watch the worker of a claim. An effect reads what its request names.
 func (sh *shift) watch(claim *queue.Claim) *watched {
@@ -43,7 +53,9 @@ func (sh *shift) watch(claim *queue.Claim) *watched {
 	if !claim.Identity.Effect() {
 		// To read a large workspace takes seconds, and says nothing of a client that asks about each use.
 		// One that turns out not to have said hello may have read anything.
-		if w.made = queue.Unknown(); !slices.ContainsFunc(sh.worker.Argv, hooked) {
+		if w.asks = slices.ContainsFunc(sh.worker.Argv, hooked); w.asks {
+			w.made = queue.Unknown()
+		} else {
 			w.made, _ = w.origin(nil)
 		}
 	} else if claim.Request != nil {
@@ -88,7 +100,7 @@ func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience
 	}
 	r := w.places.Read(w.sh.policy.Exec.Workspace, names)
 	err := w.sh.store.View(func(v store.View) error {
-		first, err := firstStart(v, func(id string) bool { return id != w.id })
+		first, err := w.sh.firstStart(v, func(id string) bool { return id != w.id })
 		if err != nil {
 			return err
 		}
@@ -107,12 +119,19 @@ func (w *watched) origin(names []string) (o queue.Origin, seen audience.Audience
 	return o, seen
 }
 
-// firstStart returns when the first of some running tasks was started; zero if there is none.
-func firstStart(v store.View, of func(id string) bool) (first time.Time, err error) {
-	err = v.Open(task.Running, func(e store.Entry) (bool, error) {
-		if of(e.ID) && (first.IsZero() || e.Since.Before(first)) {
-			first = e.Since
+// firstStart returns when the first of some tasks was started that run, or whose run has not noted yet what
+// they changed; zero if there is none.
+func (sh *shift) firstStart(v store.View, of func(id string) bool) (first time.Time, err error) {
+	began := func(id string, at time.Time) {
+		if of(id) && (first.IsZero() || at.Before(first)) {
+			first = at
 		}
+	}
+	for id, at := range sh.runs.Started() {
+		began(id, at)
+	}
+	err = v.Open(task.Running, func(e store.Entry) (bool, error) {
+		began(e.ID, e.Since)
 		return true, nil
 	})
 	return first, err
@@ -142,7 +161,7 @@ func (w *watched) end(last *queue.End, seat *seat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	if last.Read = w.read; seat == nil || !seat.judge.Result().Greeted {
+	if last.Read = w.read; !w.asks || seat == nil || !seat.judge.Result().Greeted {
 		last.Made = w.made
 	}
 	// A place that was not there before is new as a whole.
@@ -152,16 +171,50 @@ func (w *watched) end(last *queue.End, seat *seat) {
 	}
 }
 
+// placesOf is what the directories of all command lines are kept by, apart from the sessions of tasks.
+const placesOf = "places"
+
+// known returns the directories where workers of any command line for a queue could write files, with these:
+// one that died need not have been of this one.
+func known(name string, mine []string) ([]string, error) {
+	kept := strings.Split(string(aside.Kept(seen.Dir(), name, placesOf)), "\x00")
+	var all []string
+	for _, dir := range slices.DeleteFunc(mine, func(dir string) bool { return dir == "" }) {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, dir)
+	}
+	for _, dir := range kept {
+		if _, err := os.Lstat(dir); dir != "" && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if seen.Dir() == "" || slices.Equal(all, kept) {
+		return all, nil
+	}
+	return all, aside.Keep(seen.Dir(), name, placesOf, []byte(strings.Join(all, "\x00")))
+}
+
 // abandoned notes what changed since workers began that died: nobody knows where it comes from.
 func (sh *shift) abandoned(now time.Time) error {
-	places := sh.places()
-	if len(places) == 0 {
-		return nil
+	dirs, err := known(sh.queue, sh.mine())
+	if err != nil || len(dirs) == 0 {
+		return err
 	}
-	first, err := store.Read(sh.store, func(v store.View) (time.Time, error) { return firstStart(v, sh.runs.Dead) })
+	first, err := store.Read(sh.store, func(v store.View) (time.Time, error) { return sh.firstStart(v, sh.runs.Dead) })
 	if err != nil || first.IsZero() {
 		return err
 	}
-	things := places.Look().Since(first)
-	return queue.Update(sh.todo, func(tx *queue.Tx) error { return queue.Come(tx, things, queue.Unknown(), now) })
+	things := files.Of(dirs...).Look().Since(first)
+	err = queue.Update(sh.todo, func(tx *queue.Tx) error { return queue.Come(tx, things, queue.Unknown(), now) })
+	for id := range sh.runs.Started() {
+		if hold, held := sh.runs.Take(id); err == nil && held == nil { // nobody else gives its locks back, if its task was cancelled
+			hold.Drop()
+		}
+	}
+	return err
 }

@@ -106,6 +106,15 @@ func (r *runs) Seen() func(id string) bool {
 	return func(id string) bool { return dead(id) && r.over(d, id) }
 }
 
+// Started returns when each run on this machine began.
+func (r *runs) Started() map[string]time.Time {
+	d, err := r.dir()
+	if err != nil {
+		return nil
+	}
+	return d.Started()
+}
+
 // Runner returns the process id of the runner here that took the task last.
 func (r *runs) Runner(id string) (int, error) {
 	d, err := r.dir()

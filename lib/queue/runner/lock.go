@@ -318,6 +318,17 @@ func (d Dir) ids(which string) (list []string) {
 	return list
 }
 
+// Started returns when each runner took its task whose locks were not given back.
+func (d Dir) Started() map[string]time.Time {
+	list := map[string]time.Time{}
+	for _, id := range d.ids("runner") {
+		if info, err := os.Lstat(d.path(id, "runner")); err == nil {
+			list[id] = info.ModTime()
+		}
+	}
+	return list
+}
+
 // Runner returns the process id of the runner that took the task last. Whether it still
 // runs the task, Dead says.
 func (d Dir) Runner(id string) (pid int, err error) {

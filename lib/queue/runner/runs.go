@@ -16,6 +16,8 @@ type Runs interface {
 	Dead(id string) bool
 	// Seen is Dead for a command that gives up the right to look at processes.
 	Seen() (dead func(id string) bool)
+	// Started returns when each run here began whose locks were not given back, by task.
+	Started() map[string]time.Time
 	// WaitGone waits until the task is Dead, at most for limit, and reports whether it is.
 	WaitGone(id string, limit time.Duration) bool
 	// Visible reports whether this account can see here what is being run.
