@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pulse/lib/authorize/decision"
+	"pulse/lib/classify/identity"
+	"pulse/lib/queue"
+	"pulse/lib/queue/door"
+	"pulse/lib/queue/files"
+	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/runner"
+	"pulse/lib/shared/audit"
+	"pulse/lib/shared/policy"
+	"pulse/lib/shared/request"
+	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
+)
+
+// unsaved is a door's store of which a run uses the queue alone.
+type unsaved struct {
+	door.Store
+	m *queuetest.Memory
+}
+
+func (s unsaved) View(fn func(queue.View) error) error { return s.m.View(fn) }
+func (s unsaved) Update(fn func(queue.View) (*queue.Commit, error)) error {
+	return s.m.Update(fn)
+}
+
+// TestAbandonedFirst: as long as what a dead run changed can't be noted, its task is not put back.
+func TestAbandonedFirst(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	ws, err := filepath.EvalSymlinks(t.TempDir())
+	p, bad := policy.Parse("policy", []byte("[exec]\nworkspace = \""+ws+"\"\n"))
+	wants, unread := request.Decode(`{"action":"read_public","args":{"text":"x"}}`)
+	m := queuetest.NewMemory()
+	dead, failed := m.Put(queue.Stored{
+		Task: task.Task{ID: task.ThingID("test", "dead"), Kind: task.Ask, State: task.Running, Created: time.Now(), Change: task.Change{Since: time.Now()}},
+		Content: queue.Content{
+			Identity: identity.Identity{Sender: "friend@example.com", Trust: terms.ExternalVerified},
+			Decision: decision.Decision{Action: terms.ReadPublic, Outcome: terms.Allow},
+			Request:  &wants,
+		},
+	})
+	if err := errors.Join(err, bad, unread, failed, os.WriteFile(ws+"/orphan", []byte("text"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := unsaved{m: m}
+	sh := &shift{store: s, todo: &queue.Passing{Store: s}, policy: p, queue: t.TempDir()}
+	sh.run = queue.Run{Policy: p, Now: time.Now}
+	sh.runs = runner.NewFlat(runner.Dir(t.TempDir()), func(string) string { return "" })
+	full, fails := errors.New("the disk is full"), 1
+	m.Fail = func(step string) error {
+		if step != string(audit.Labelled) || fails == 0 {
+			return nil
+		}
+		fails--
+		return full
+	}
+	for _, want := range []task.State{task.Running, task.Scheduled} {
+		err := sh.prepare()
+		if errors.Is(err, full) != (want == task.Running) {
+			t.Errorf("%s: %v", want, err)
+		}
+		var is task.State
+		var from queue.Origin
+		err = s.View(func(v queue.View) (err error) {
+			if is, err = v.Where(dead.Task.ID); err == nil {
+				from, err = queue.OriginOf(v, []string{files.Path(ws + "/orphan")})
+			}
+			return err
+		})
+		if err != nil || is != want || from.Lost != (want == task.Scheduled) {
+			t.Errorf("%s, want %s: %+v, %v", is, want, from, err)
+		}
+	}
+}
