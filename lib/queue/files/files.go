@@ -21,8 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pulse/lib/shared/task"
 )
 
@@ -161,9 +159,9 @@ type Look struct {
 	lost []string // what could not be looked at
 }
 
-// stamped are the types of file systems that were tried and give a file the time of each change. A
-// tmpfs does not if it is changed through memory.
-var stamped = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
+// stamped are the types of file systems (statfs(2)) that were tried and give a file the time of each
+// change: ext4, xfs and btrfs. A tmpfs does not if it is changed through memory.
+var stamped = []int64{0xef53, 0x58465342, 0x9123683e}
 
 // Look looks at all that lies in the places.
 func (p Places) Look() *Look {
@@ -171,8 +169,8 @@ func (p Places) Look() *Look {
 	for _, dir := range p {
 		l.lost = append(l.lost, walk(dir, func(path string, s state) (err error) {
 			if _, known := stamps[s.Dev]; !known && !s.is(syscall.S_IFLNK) {
-				var on unix.Statfs_t
-				err = unix.Statfs(path, &on)
+				var on syscall.Statfs_t
+				err = syscall.Statfs(path, &on)
 				stamps[s.Dev] = err == nil && slices.Contains(stamped, int64(on.Type))
 			}
 			if err == nil && s.is(syscall.S_IFREG) && !stamps[s.Dev] {
