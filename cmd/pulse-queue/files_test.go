@@ -14,6 +14,7 @@ import (
 	"pulse/lib/queue/files"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/runner"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
@@ -27,8 +28,8 @@ type unsaved struct {
 	m *queuetest.Memory
 }
 
-func (s unsaved) View(fn func(queue.View) error) error { return s.m.View(fn) }
-func (s unsaved) Update(fn func(queue.View) (*queue.Commit, error)) error {
+func (s unsaved) View(fn func(store.View) error) error { return s.m.View(fn) }
+func (s unsaved) Update(fn func(store.View) (*store.Commit, error)) error {
 	return s.m.Update(fn)
 }
 
@@ -50,8 +51,8 @@ func TestAbandonedFirst(t *testing.T) {
 	if err := errors.Join(err, bad, unread, failed, os.WriteFile(ws+"/orphan", []byte("text"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s := unsaved{m: m}
-	sh := &shift{store: s, todo: &queue.Passing{Store: s}, policy: p, queue: t.TempDir()}
+	q := unsaved{m: m}
+	sh := &shift{store: q, todo: &store.Passing{Store: q}, policy: p, queue: t.TempDir()}
 	sh.run = queue.Run{Policy: p, Now: time.Now}
 	sh.runs = runner.NewFlat(runner.Dir(t.TempDir()), func(string) string { return "" })
 	full, fails := errors.New("the disk is full"), 1
@@ -69,7 +70,7 @@ func TestAbandonedFirst(t *testing.T) {
 		}
 		var is task.State
 		var from queue.Origin
-		err = s.View(func(v queue.View) (err error) {
+		err = q.View(func(v store.View) (err error) {
 			if is, err = v.Where(dead.Task.ID); err == nil {
 				from, err = queue.OriginOf(v, []string{files.Path(ws + "/orphan")})
 			}

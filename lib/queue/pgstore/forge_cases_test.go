@@ -42,7 +42,8 @@ var conflicts = []string{"a task that starts before it comes", "a task that is r
 	"a grant that was spent before", "a grant that nobody gave", "a grant with another target in its words", "a grant that is revoked and is not there", "a grant that is revoked twice", "a grant that is revoked in other words",
 	"a task that is resurfaced, and is not there", "a running task that is resurfaced", "a closed task that is opened", "a closed task that is resurfaced",
 	"a task that is resurfaced in another state",
-	"what is forgotten, and is not there", "what is forgotten, of another size"}
+	"what is forgotten, and is not there", "what is forgotten, of another size", "a file that moves", "a file that is pruned",
+	"a file that is resurfaced", "a file that is forgotten as a refused record"}
 
 // TestForgeries: each forgery is refused, and what it differs from by one thing is accepted.
 func TestForgeries(t *testing.T) {
@@ -443,6 +444,13 @@ func reap(w *world, name string) step {
 	return s
 }
 
+// came labels a thing, and then once more.
+func came(kind string) func(*world) []call {
+	return func(w *world) []call {
+		return []call{by("runner1", w.thing(kind, label.Private, label.Untrusted)), by("gate1", w.thing(kind, label.Private, label.Untrusted))}
+	}
+}
+
 var ofNotes = []forgery{
 	{"a label of a pruned task that goes away", just(func(w *world) call {
 		return by("gate1", w.labelled("a.pruned", label.Private), w.of("a.new", task.Added, "", task.Scheduled))
@@ -452,6 +460,16 @@ var ofNotes = []forgery{
 		both := "login imaps://me@imap.example.com/INBOX" // whose sum is the key of the finding
 		return []call{by("gate1", w.labelled(both, label.Private), w.finding(audit.FindingClosed, "login")), by("gate1", w.labelled(both, label.Private, label.Untrusted))}
 	}, first(func(s *step) { s.Labels = s.Labels[1:] })},
+	{"a label of a file that goes away", came("path"), last(func(s *step) { s.Labels = s.Labels[:1] })},
+	{"labels of a file that are none", came("content"), last(func(s *step) { s.Labels = nil })},
+	{"a label of a file twice", came("name"), last(func(s *step) { s.Labels = slices.Concat(s.Labels, s.Labels[1:]) })},
+	{"a label of a file that nobody knows", came("link"), last(func(s *step) { s.Labels[0].Label = "secret" })},
+	{"labels of what was read that have another name", came("root"), last(func(s *step) { s.Labels[1].Label = label.Private })},
+	{"a file that moves", came("path"), last(func(s *step) { s.From, s.To = task.Scheduled, task.Running })},
+	{"a file that comes as a task", came("path"), last(func(s *step) { s.Event, s.To, s.Labels = task.Added, task.Scheduled, nil })},
+	{"a file that is pruned", came("content"), last(func(s *step) { s.Event, s.From, s.Labels = task.Pruned, task.Completed, nil })},
+	{"a file that is resurfaced", came("path"), last(func(s *step) { s.Event, s.From, s.Labels = audit.Resurfaced, task.Awaiting, nil })},
+	{"a file that is forgotten as a refused record", came("path"), last(func(s *step) { s.Event, s.Size, s.Labels = audit.Forgotten, 0, nil })},
 	{"a label that goes away", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = s.Labels[:1] })},
 	{"no labels", event(audit.Labelled, "gate1"), first(func(s *step) { s.Labels = nil })},
 	{"a finding that is nothing", event(audit.Found, "gate1"), first(func(s *step) { s.Finding = nil })},

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/label"
 	"pulse/lib/shared/task"
 )
 
@@ -145,6 +146,14 @@ func (w *world) lines(all bool) (calls []call) {
 		for _, who := range slices.Sorted(maps.Keys(hats)) {
 			if slices.ContainsFunc(strings.Fields(hats[who]), func(h string) bool { return contains(writes[string(e)], h) }) {
 				calls = append(calls, w.legal(e, who))
+				if e == audit.Labelled {
+					for i := range things {
+						calls = append(calls, by(who, w.thing(things[(i+len(calls))%len(things)], label.Private, label.Untrusted)))
+						if !all {
+							break
+						}
+					}
+				}
 				if !all {
 					break
 				}

@@ -165,6 +165,19 @@ func (w *world) labelled(name string, labels ...label.Label) step {
 	return s
 }
 
+// things are the kinds of what has labels and is no task.
+var things = []string{"path", "name", "link", "content", "root"}
+
+// thing returns the line of where a thing comes from.
+func (w *world) thing(kind string, labels ...label.Label) step {
+	s := w.labelled("", labels...)
+	s.Task = task.ThingID(kind, "/srv/agent/notes.md")
+	for i := range s.Labels {
+		s.Labels[i].By, s.Labels[i].Task = "made", idOf("a.done")+" "+idOf("a.pruned")
+	}
+	return s
+}
+
 // refused returns the line of a refused record that is kept.
 func (w *world) refused(name string) step {
 	s := w.note(name, task.Refused)
