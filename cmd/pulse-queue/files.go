@@ -193,7 +193,7 @@ func known(name string, mine []string) ([]string, error) {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	if seen.Dir() == "" || slices.Equal(all, kept) {
+	if len(all) == 0 || seen.Dir() == "" || slices.Equal(all, kept) {
 		return all, nil
 	}
 	return all, aside.Keep(seen.Dir(), name, placesOf, []byte(strings.Join(all, "\x00")))
