@@ -17,12 +17,14 @@ const MaxKept = 12 << 20
 
 // keptFile returns the file of the session of a task's client. What runs a worker keeps it, where no
 // worker of another account can write.
-func keptFile(dir, queue, task string) (string, error) {
+func keptFile(dir, queue, task string, make bool) (path string, err error) {
 	if dir == "" {
 		return "", errors.New("neither XDG_STATE_HOME nor HOME names a directory")
 	}
-	dir = filepath.Join(dir, "kept")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if dir = filepath.Join(dir, "kept"); make {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(task + " " + queue))
@@ -35,7 +37,7 @@ const longestKept = 90 * 24 * time.Hour
 // Keep keeps the session of a task's client in the place of the one before. An empty one is
 // forgotten, and so are those of tasks that have not gone on for 90 days.
 func Keep(dir, queue, task string, session []byte) error {
-	path, err := keptFile(dir, queue, task)
+	path, err := keptFile(dir, queue, task, true)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func sweep(dir string) {
 // Kept returns what Keep kept; nil if there is nothing. It need not be there: the client begins
 // anew then.
 func Kept(dir, queue, task string) []byte {
-	path, err := keptFile(dir, queue, task)
+	path, err := keptFile(dir, queue, task, false)
 	if err != nil {
 		return nil
 	}
