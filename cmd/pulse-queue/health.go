@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"pulse/lib/queue/access"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
-	"pulse/lib/queue/journal"
+	"pulse/lib/queue/report"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
@@ -55,7 +54,7 @@ func checkHealth(c *cli.Context, s door.Store) error {
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
-	list, err := examine(s, &f)
+	list, err := report.Examine(s, &f)
 	if err != nil {
 		return err
 	}
@@ -166,21 +165,4 @@ func gather(f *health.Facts, s door.Store, dir string, reserve int64) (err error
 	}
 	f.Inodes, f.FreeInodes = fs.Files, fs.Ffree
 	return nil
-}
-
-// examine checks the chain first: with a broken log nothing else may be readable.
-func examine(s door.Store, f *health.Facts) (list []health.Finding, err error) {
-	report, err := s.VerifyChain()
-	if errors.Is(err, journal.ErrBroken) {
-		report.Findings, err = append(report.Findings, err.Error()), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	f.Chain = report.Findings
-	list, err = health.Look(s, f)
-	if errors.Is(err, journal.ErrBroken) && len(f.Chain) > 0 {
-		return health.Broken(f), nil
-	}
-	return list, err
 }

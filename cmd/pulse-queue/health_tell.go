@@ -43,7 +43,7 @@ func printed[T any, P interface {
 		return err
 	}
 	// The lines say it: in a mail from cron a summary would be one line more.
-	return cmdline.Standing(c, fault.Failedf("", "%s", count(wrong, "finding")))
+	return cmdline.Standing(c, fault.Failedf("", "%s", cmdline.Count(wrong, "finding")))
 }
 
 // tellNews prints what a person was not told, or was told a day ago, and notes that. What the queue
@@ -74,7 +74,7 @@ func tellNews(s door.Store, m, disk memory, list []health.Finding, accepted []he
 		}
 	}
 	if silent > 0 {
-		cmdline.Progress(c, "%s told of before; pulse-queue health --all", count(silent, "finding"))
+		cmdline.Progress(c, "%s told of before; pulse-queue health --all", cmdline.Count(silent, "finding"))
 	}
 	return printed(c, news, func(n *health.News) { n.Do = cmdline.Told(c, n.Do) }, len(list))
 }

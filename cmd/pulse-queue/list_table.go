@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/report"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -25,17 +27,17 @@ type column struct {
 var listColumns = []column{
 	{"ID", 32, 0, func(s *queue.Stored, _ time.Time) string { return s.Task.ID }},
 	{"STATE", 15, 0, func(s *queue.Stored, _ time.Time) string { return stateOf(&s.Task) }},
-	{"KIND", 6, listWide, func(s *queue.Stored, _ time.Time) string { return orDash(string(s.Task.Kind)) }},
+	{"KIND", 6, listWide, func(s *queue.Stored, _ time.Time) string { return cmp.Or(string(s.Task.Kind), "-") }},
 	{"AGE", 8, 0, func(s *queue.Stored, now time.Time) string { return age(now, s.Task.Created) + later(&s.Task, now) }},
-	{"TRUST", 22, 140, func(s *queue.Stored, _ time.Time) string { return orDash(string(s.Identity.Trust)) }},
-	{"ACTION", 16, 100, func(s *queue.Stored, _ time.Time) string { return orDash(escape.ASCII(string(s.Decision.Action))) }},
+	{"TRUST", 22, 140, func(s *queue.Stored, _ time.Time) string { return cmp.Or(string(s.Identity.Trust), "-") }},
+	{"ACTION", 16, 100, func(s *queue.Stored, _ time.Time) string { return cmp.Or(escape.ASCII(string(s.Decision.Action)), "-") }},
 	{"SENDER", 24, listRows, func(s *queue.Stored, _ time.Time) string {
-		return orDash(escape.Clip(escape.ASCII(s.Identity.Sender), 40))
+		return cmp.Or(escape.Clip(escape.ASCII(s.Identity.Sender), 40), "-")
 	}},
 }
 
 // refusedColumn stands before the subject where refused records are listed.
-var refusedColumn = column{"REASON", 18, 0, func(s *queue.Stored, _ time.Time) string { return orDash(escape.ASCII(s.Task.Reason)) }}
+var refusedColumn = column{"REASON", 18, 0, func(s *queue.Stored, _ time.Time) string { return cmp.Or(escape.ASCII(s.Task.Reason), "-") }}
 
 // From so many columns on a terminal has room for all that a pipe is given, and for a task in one line.
 const (
@@ -101,7 +103,7 @@ func (l *listing) row(s *queue.Stored) error {
 		return l.last(&l.first, cells, s, text)
 	}
 	if s.Record != nil && !s.Identity.Effect() {
-		text = orDash(escape.ASCII(s.Identity.Sender)) + ": " + text
+		text = cmp.Or(escape.ASCII(s.Identity.Sender), "-") + ": " + text
 	}
 	l.first.row(cells...)
 	return l.last(&l.under, []string{""}, s, text)
@@ -145,7 +147,7 @@ func (f *filter) notes(s *queue.Stored) (text string) {
 // subject is what a task is about, for people: a mail's subject, the targets of an effect and its
 // subject, a submitted text.
 func subject(s *queue.Stored) string {
-	text := topic(s)
+	text := report.Topic(s)
 	switch {
 	case s.Record == nil:
 		return "the task file can't be read"

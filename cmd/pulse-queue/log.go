@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
+	"pulse/lib/queue/report"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
@@ -58,7 +60,7 @@ func showLog(c *cli.Context, s door.Store) error {
 		}
 		tab.row(told(l)...)
 		if sel.why && l.Event != audit.Limited {
-			fmt.Fprintln(out, "       ", causeOf(l))
+			fmt.Fprintln(out, "       ", report.Cause(l))
 		}
 		return nil
 	})
@@ -151,7 +153,18 @@ func told(l *audit.Line) []string {
 	}
 	return []string{
 		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state),
-		orDash(escape.ASCII(l.Task[:min(len(l.Task), 8)])), orDash(escape.ASCII(string(l.Action))),
-		orDash(escape.Clip(escape.ASCII(l.Sender), 40)), orDash(escape.Line(reason)), orDash(escape.Line(by)),
+		cmp.Or(escape.ASCII(l.Task[:min(len(l.Task), 8)]), "-"), cmp.Or(escape.ASCII(string(l.Action)), "-"),
+		cmp.Or(escape.Clip(escape.ASCII(l.Sender), 40), "-"), cmp.Or(escape.Line(reason), "-"), cmp.Or(escape.Line(by), "-"),
 	}
+}
+
+// barred reports whether a line says that something was not allowed, or was decided as wanted.
+func barred(l *audit.Line, want terms.Outcome) bool {
+	switch l.Event {
+	case task.Refused, task.Parked, task.Dropped, audit.Limited:
+		return true
+	case task.Added, audit.Judged:
+		return want != "" || l.Outcome != terms.Allow || l.Change.Reason == store.ReasonSessionSpent
+	}
+	return false
 }

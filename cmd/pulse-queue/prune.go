@@ -64,9 +64,9 @@ func prune(c *cli.Context, s door.Store) error {
 	if err != nil {
 		return err
 	}
-	text := "pruned " + count(total.Tasks, "task")
+	text := "pruned " + cmdline.Count(total.Tasks, "task")
 	if forgotten > 0 {
-		text += ", forgot " + count(forgotten, "refused record")
+		text += ", forgot " + cmdline.Count(forgotten, "refused record")
 	}
 	tellPruned(c, text, &total)
 	if total.Doubted {
@@ -115,7 +115,7 @@ func notEnded(s *queue.Stored) error {
 func tellPruned(c *cli.Context, text string, done *queue.Removed) {
 	cmdline.Progress(c, "%s", text)
 	if done.Edited > 0 {
-		cmdline.Warn(c, "left %s that a person edited: ls drafts in the queue, and remove what is done", count(done.Edited, "draft"))
+		cmdline.Warn(c, "left %s that a person edited: ls drafts in the queue, and remove what is done", cmdline.Count(done.Edited, "draft"))
 	}
 }
 

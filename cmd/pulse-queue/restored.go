@@ -68,7 +68,7 @@ func releaseRestored(c *cli.Context) error {
 		err = fault.Temporaryf("pulse-queue health", "it could not be noted: %w", d.Queue.Forgetful())
 	}
 	if learning != nil {
-		cmdline.Note(c, "%s ended as there, %d ask a person", count(learning.Ended, "task"), learning.Asked)
+		cmdline.Note(c, "%s ended as there, %d ask a person", cmdline.Count(learning.Ended, "task"), learning.Asked)
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func learned(dir string, l *queue.Learning) []string {
 	if ids := l.Missing(); len(ids) > 0 {
 		text := strings.Join(ids[:min(len(ids), mostMissing)], " ")
 		lines = append(lines, screen.Fact("missing", "%s", fmt.Sprintf(
-			"%s without an end there, and not here: fetch again before the code, and look at: %s", count(len(ids), "task"), text)))
+			"%s without an end there, and not here: fetch again before the code, and look at: %s", cmdline.Count(len(ids), "task"), text)))
 	}
 	return lines
 }

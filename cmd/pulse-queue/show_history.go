@@ -8,6 +8,7 @@ import (
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
 )
@@ -109,7 +110,7 @@ func happened(l *audit.Line) string {
 		text += ", level " + string(l.Level)
 	}
 	if l.Count > 0 {
-		text += ": " + count(l.Count, "proposal")
+		text += ": " + cmdline.Count(l.Count, "proposal")
 	}
 	return text
 }

@@ -3,48 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"pulse/lib/queue"
-	"pulse/lib/queue/clock"
 	"pulse/lib/queue/door"
-	"pulse/lib/queue/store"
-	"pulse/lib/shared/audit"
+	"pulse/lib/queue/report"
 	"pulse/lib/shared/cmdline"
-	"pulse/lib/shared/duration"
-	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
-	"pulse/lib/shared/record"
-	"pulse/lib/shared/task"
-)
-
-// figures are what stats counts.
-type figures struct {
-	counts       map[task.State]int
-	day          string // UTC; the last one on which a record was refused
-	refused      int    // on that day
-	kept         int    // refused records that are kept
-	keptBytes    int64
-	held         string // the sentence that says so
-	start, look  time.Duration
-	asks, others int // starts of the last day: of asks, and of these for external senders
-	effects      int
-	untaken      queue.Untaken
-	now          time.Time
-	clock        clock.Clock // what the queue makes of now
-	most         int         // asks or effects that may start in a day; 0: no policy was named
-	month        *month      // what the log says; nil: it was not read
-}
-
-// The bounds of what stats reads and names.
-const (
-	statsLines   = 10_000 // of the log
-	statsSenders = 10
 )
 
 func stats(c *cli.Context, s door.Store) error {
@@ -62,24 +32,23 @@ func stats(c *cli.Context, s door.Store) error {
 	if err := to.confine(c, s); err != nil {
 		return err
 	}
-	f := figures{now: time.Now()}
-	if f.most = p.Limits.MaxPerDay; c.String("policy") == "" {
-		f.most = 0
+	most := p.Limits.MaxPerDay
+	if c.String("policy") == "" {
+		most = 0
 	}
-	f.month = newMonth(f.now, statsLines)
-	if err := s.View(f.count); err != nil {
-		return err
+	f, broken := report.Count(c.Context, s, time.Now(), most)
+	if f == nil {
+		return broken
 	}
-	broken := s.History(func(l audit.Line) bool { return f.month.hear(&l) && c.Context.Err() == nil })
 	switch {
 	case c.IsSet("prometheus"):
-		err = to.write(c, f.metrics())
+		err = to.write(c, f.Metrics())
 	case c.Bool("json"):
-		_, err = fmt.Fprintf(c.App.Writer, "%s\n", f.json())
+		_, err = fmt.Fprintf(c.App.Writer, "%s\n", f.JSON())
 	default:
-		err = f.table(c.App.Writer)
+		err = f.Table(c.App.Writer)
 	}
-	return errors.Join(err, broken, c.Context.Err())
+	return errors.Join(err, broken)
 }
 
 // statsFlags refuses what does not go together.
@@ -107,109 +76,84 @@ func statsFlags(c *cli.Context) error {
 	return nil
 }
 
-// count makes the figures. It may be called again, and starts over then.
-func (f *figures) count(v store.View) (err error) {
-	counts := v.Counts()
-	*f = figures{
-		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
-		kept: counts.Kept, keptBytes: counts.KeptBytes, most: f.most, month: f.month,
-	}
-	if f.clock, err = queue.ClockOf(v, f.now); err != nil {
+// statsPage writes the page for people who look. It names senders, so that a file is for
+// this account alone.
+func statsPage(c *cli.Context, s door.Store) error {
+	to := target{"html", c.Args().First(), "pulse.html", private}
+	a, err := asked(c, s, time.Now())
+	if err != nil {
 		return err
 	}
-	if f.held, err = queue.Held(v); err != nil {
+	if err := to.confine(c, s); err != nil {
 		return err
 	}
-	if f.untaken, err = queue.UntakenOf(v); err != nil {
+	p, broken := report.Month(c.Context, s, a)
+	if p == nil {
+		return broken
+	}
+	var lines []string
+	for _, e := range exports(c) {
+		lines = append(lines, e[1])
+	}
+	page, err := p.HTML(lines)
+	if err == nil {
+		err = to.write(c, page)
+	}
+	return errors.Join(err, broken)
+}
+
+// target is where an answer of stats goes: a file, or stdout for "" and "-".
+type target struct {
+	flag, name, example string
+	mode                fs.FileMode
+}
+
+// private is the mode in which os.CreateTemp makes a file.
+const private fs.FileMode = 0o600
+
+func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
+
+// confine gives up all but the queue and the directory of the file.
+func (t *target) confine(c *cli.Context, s door.Store) error {
+	p := cmdline.QueueProfile(c)
+	if !t.stdout() {
+		p.Write = append(p.Write, filepath.Dir(t.name))
+	}
+	_, err := door.ConfineTo(c, s, p)
+	return err
+}
+
+// write writes an answer to stdout or, all at once, into the file: a reader sees the old one
+// or the new one. Nothing is synced, because after a crash the next run of stats writes a
+// newer one.
+func (t *target) write(c *cli.Context, answer []byte) (err error) {
+	name := t.name
+	if t.stdout() {
+		out := cmdline.Output(c)
+		out.Write(answer)
+		return out.Flush()
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fault.Usagef("name a file, such as "+t.example, "--%s: %s is a directory", t.flag, name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return fault.Usagef("ls -ld "+filepath.Dir(name), "--%s: %w", t.flag, err)
+	}
+	if err != nil {
 		return err
 	}
-	if err := v.Open("", f.wait); err != nil {
-		return err
-	}
-	return queue.Starts(v, f.now, func(st store.Start) {
-		switch {
-		case f.now.Sub(st.Time) >= store.Window:
-		case st.Kind == task.Effect:
-			f.effects++
-		default:
-			f.asks++
-			if st.External {
-				f.others++
-			}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
 		}
-	})
-}
-
-// wait finds the tasks that have waited longest: for a start, since they were due;
-// for a person, since they got there.
-func (f *figures) wait(e store.Entry) (bool, error) {
-	since := e.Since
-	if e.NotBefore.After(since) {
-		since = e.NotBefore
+	}()
+	_, err = f.Write(answer)
+	if t.mode != private {
+		err = errors.Join(err, f.Chmod(t.mode))
 	}
-	switch waited := f.now.Sub(f.clock.Of(since)); e.State {
-	case task.Scheduled:
-		f.start = max(f.start, waited)
-	case task.Awaiting:
-		f.look = max(f.look, waited)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
 	}
-	return true, nil
-}
-
-// today returns how many records were refused today, UTC.
-func (f *figures) today() int {
-	if f.day != f.now.UTC().Format(time.DateOnly) {
-		return 0
-	}
-	return f.refused
-}
-
-func (f *figures) json() []byte {
-	var o, starts record.Object
-	for _, st := range task.States {
-		o.Int(string(st), int64(f.counts[st]))
-	}
-	o.Int("refused", int64(f.refused))
-	o.StrIf("refused_day", f.day)
-	o.Int("refused_kept", int64(f.kept))
-	o.Int("refused_kept_bytes", f.keptBytes)
-	o.Bool("held", f.held != "")
-	o.Int("oldest_scheduled_seconds", int64(f.start.Seconds()))
-	o.Int("oldest_awaiting_seconds", int64(f.look.Seconds()))
-	o.Int("untaken", int64(f.untaken.All))
-	if f.untaken.All > 0 {
-		o.Int("oldest_untaken_seconds", int64(f.now.Sub(f.untaken.Since).Seconds()))
-	}
-	starts.Int("ask", int64(f.asks))
-	starts.Int("ask_external", int64(f.others))
-	starts.Int("effect", int64(f.effects))
-	o.Raw("starts_24h", starts.Bytes())
-	f.peopleJSON(&o)
-	return o.Bytes()
-}
-
-func (f *figures) table(w io.Writer) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, st := range task.States {
-		fmt.Fprintf(tab, "%s\t%d\n", st, f.counts[st])
-	}
-	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", duration.Span(f.start), duration.Span(f.look))
-	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n",
-		count(f.asks, "ask"), f.others, count(f.effects, "effect"))
-	if f.untaken.All > 0 {
-		fmt.Fprintf(tab, "proposed\t%d not taken, oldest %s\n", f.untaken.All, duration.Span(f.now.Sub(f.untaken.Since)))
-	}
-	if f.day != "" {
-		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
-	}
-	if f.kept > 0 {
-		fmt.Fprintf(tab, "kept\t%s, %d KiB\n", count(f.kept, "refused record"), (f.keptBytes+1023)>>10)
-	}
-	for _, r := range f.peopleRows() {
-		fmt.Fprintf(tab, "%s\t%s\n", r[0], r[1])
-	}
-	if f.held != "" {
-		fmt.Fprintf(tab, "held\t%s\n", escape.Message(f.held))
-	}
-	return tab.Flush()
+	return os.Rename(f.Name(), name)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,20 +38,6 @@ func (t *table) row(cells ...string) error {
 		t.out.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(cell))+2))
 	}
 	return t.out.WriteByte('\n')
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // age is how long ago t was, in one unit: 12s, 5m, 3h, 2d.

@@ -11,6 +11,7 @@ import (
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/hint"
 	"pulse/lib/shared/record"
@@ -84,7 +85,7 @@ func (c *conversation) tell(i int, where hint.Where) (lines []string) {
 		lines = append(lines, "")
 	}
 	if i == 1 && c.left > 0 {
-		lines = append(lines, count(c.left, "task")+" are left out here", "")
+		lines = append(lines, cmdline.Count(c.left, "task")+" are left out here", "")
 	}
 	say(t.kind(), escape.ASCII(t.task.ID)+": "+t.stands())
 	switch {
@@ -145,7 +146,7 @@ func (t *turn) history(where hint.Where) (lines []string) {
 		if i == 1 && t.left > 0 {
 			lines = append(lines, h.end()...)
 			h = repeated{}
-			lines = append(lines, "  "+count(t.left, "event")+" are left out here: "+where.Command("pulse-queue log --task "+t.task.ID))
+			lines = append(lines, "  "+cmdline.Count(t.left, "event")+" are left out here: "+where.Command("pulse-queue log --task "+t.task.ID))
 		}
 		lines = append(lines, h.add(t.lines[i].Time, inWords(&t.lines[i]))...)
 	}

@@ -30,7 +30,7 @@ func verify(c *cli.Context, s door.Store) error {
 		cmdline.Note(c, "%s", f)
 	}
 	if n := len(report.Findings); n > 0 {
-		return fault.Failedf("man 5 pulse-queue", "%s", count(n, "finding"))
+		return fault.Failedf("man 5 pulse-queue", "%s", cmdline.Count(n, "finding"))
 	}
 	_, err = fmt.Fprintln(c.App.Writer, audit.Bare(report.Head))
 	return err

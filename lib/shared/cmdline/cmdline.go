@@ -199,6 +199,14 @@ func Note(c *cli.Context, format string, args ...any) {
 	fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, escape.Message(fmt.Sprintf(format, args...)))
 }
 
+// Count returns a number of things: 1 task, 2 tasks.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Progress is Note at a terminal, and prints nothing elsewhere: cron mails what is printed.
 func Progress(c *cli.Context, format string, args ...any) {
 	if Watched(c) {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -20,7 +20,9 @@ import (
 // cause is why something was rejected.
 type cause struct{ reason, rule, identity string }
 
-// causeOf returns the cause that a line names.
+// Cause returns why the log says that something was not allowed, and what to do, on one line that is safe to show.
+func Cause(l *audit.Line) string { return causeOf(l).String() }
+
 func causeOf(l *audit.Line) cause { return cause{l.Change.Reason, l.Rule, l.IdentityReason} }
 
 // String returns the rule and how the sender was proven, with what to do, on one line that is safe to show.
@@ -135,15 +137,4 @@ func unlisted(day string, counts *store.Counts) string {
 		text += fmt.Sprintf(": %d in all", counts.Refused)
 	}
 	return text
-}
-
-// barred reports whether a line says that something was not allowed, or was decided as wanted.
-func barred(l *audit.Line, want terms.Outcome) bool {
-	switch l.Event {
-	case task.Refused, task.Parked, task.Dropped, audit.Limited:
-		return true
-	case task.Added, audit.Judged:
-		return want != "" || l.Outcome != terms.Allow || l.Change.Reason == store.ReasonSessionSpent
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -8,10 +8,13 @@ import (
 	"strings"
 
 	"pulse/lib/authorize/explain"
+	"pulse/lib/authorize/replay"
+	"pulse/lib/authorize/workspace"
+	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
+	"pulse/lib/shared/policy"
 )
 
 // What a person always says yes to, a line of the policy may answer. It is proposed, and
@@ -49,7 +52,7 @@ func (p *people) always() (list []habit) {
 
 // readHabits finds what in the policy would answer what a person always said yes to. It is tried
 // on the tasks that were answered last.
-func (p *page) readHabits(s door.Store) error {
+func (p *Page) readHabits(s Store) error {
 	m := p.past.month
 	return s.View(func(v store.View) error {
 		p.habits = nil
@@ -68,13 +71,13 @@ func (p *page) readHabits(s door.Store) error {
 }
 
 // subjectsOf loads the tasks that were answered last. What can't be read is left out.
-func (p *page) subjectsOf(v store.View, ids []store.ID) (list []explain.Subject, err error) {
+func (p *Page) subjectsOf(v store.View, ids []store.ID) (list []explain.Subject, err error) {
 	for _, id := range ids {
 		st, err := v.Where(id.String())
 		if err == nil {
 			var s queue.Stored
 			if s, err = queue.Load(v, st, id.String()); err == nil {
-				list = append(list, subjectOf(&s, p.policy))
+				list = append(list, Subject(&s, p.Policy))
 			}
 		}
 		if err != nil && !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrCorrupt) {
@@ -98,7 +101,7 @@ func (h *habit) typed() bool {
 }
 
 // recurs says what a person always said yes to, and what in the policy would answer it.
-func (p *page) recurs() []string {
+func (p *Page) recurs() []string {
 	if len(p.habits) == 0 {
 		return nil
 	}
@@ -116,4 +119,13 @@ func (p *page) recurs() []string {
 	return append(lines, "  what else that lets in",
 		"       pulse-queue list --all --refused --json |",
 		`       pulse-authorize diff "$PULSE_POLICY" new.toml --records -`)
+}
+
+// Subject returns a task as what run decides on under a policy.
+func Subject(s *queue.Stored, p *policy.Policy) explain.Subject {
+	who := s.Who()
+	return explain.Subject{
+		Case:   replay.Case{Origin: identity.Origin{Message: s.Message, Given: &who}, Request: s.Request},
+		Policy: p, World: workspace.World{}, Settled: s.Decision.Action,
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"encoding/json"
@@ -143,7 +143,7 @@ func fullMonth(sender string) *month {
 
 // TestPeopleFigures: the same numbers in all forms of stats.
 func TestPeopleFigures(t *testing.T) {
-	f := figures{counts: map[task.State]int{}, now: morning, most: 40, month: fullMonth("bob@colleague.example")}
+	f := Figures{counts: map[task.State]int{}, now: morning, most: 40, month: fullMonth("bob@colleague.example")}
 	var got struct {
 		Since  time.Time      `json:"log_since"`
 		Hours  []int          `json:"exits_75_by_hour"`
@@ -164,7 +164,7 @@ func TestPeopleFigures(t *testing.T) {
 			Passed, Failed time.Time
 		} `json:"failing"`
 	}
-	if err := json.Unmarshal(f.json(), &got); err != nil {
+	if err := json.Unmarshal(f.JSON(), &got); err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("%v %v %v %v %v %d %d %v", got.Since.Format(time.RFC3339), got.Hours[:3], got.Answer, got.Said, got.Starts, got.Most, got.External, got.Failing)
@@ -172,9 +172,9 @@ func TestPeopleFigures(t *testing.T) {
 		" [{bob@colleague.example true 1 0} {me@example.com false 1 0}] 40 20 [{bob@colleague.example dkim_fail 2026-11-22 00:00:00 +0000 UTC 2026-11-22 06:57:00 +0000 UTC}]"; text != want {
 		t.Errorf("%s, want\n%s", text, want)
 	}
-	samples, err := exposition(string(f.metrics()))
+	samples, err := exposition(string(f.Metrics()))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, f.metrics())
+		t.Fatalf("%v\n%s", err, f.Metrics())
 	}
 	for name, want := range map[string]float64{
 		`pulse_exits_75_1h`: 1, `pulse_failing_senders`: 1,
@@ -195,7 +195,7 @@ func TestPeopleFigures(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	if err := f.table(&table); err != nil {
+	if err := f.Table(&table); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -218,8 +218,8 @@ func TestPeopleOfStrangers(t *testing.T) {
 		names = append(names, a.Text)
 	}
 	for _, name := range names {
-		f := figures{counts: map[task.State]int{}, now: morning, month: fullMonth(name)}
-		samples, err := exposition(string(f.metrics()))
+		f := Figures{counts: map[task.State]int{}, now: morning, month: fullMonth(name)}
+		samples, err := exposition(string(f.Metrics()))
 		if err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -228,8 +228,8 @@ func TestPeopleOfStrangers(t *testing.T) {
 				t.Errorf("%q: %s, %d bytes: %s", name, wrong, len(s), s)
 			}
 		}
-		if !json.Valid(f.json()) || strings.ContainsAny(string(f.json()), "\n\x1b") {
-			t.Errorf("%q: %s", name, f.json())
+		if !json.Valid(f.JSON()) || strings.ContainsAny(string(f.JSON()), "\n\x1b") {
+			t.Errorf("%q: %s", name, f.JSON())
 		}
 		for _, r := range f.peopleRows() {
 			if wrong := escapetest.Wrong(r[1]); wrong != "" || strings.ContainsFunc(r[1], func(r rune) bool { return r > '~' }) {
@@ -249,7 +249,7 @@ func TestStatsReadsLittle(t *testing.T) {
 		t.Errorf("%d lines, %v", log.read, err)
 	}
 	var o record.Object
-	(&figures{month: m}).peopleJSON(&o)
+	(&Figures{month: m}).peopleJSON(&o)
 	if want := `{"log_since":"2026-11-22T04:13:21Z",`; !strings.HasPrefix(string(o.Bytes()), want) {
 		t.Errorf("%s, want %s", o.Bytes(), want)
 	}

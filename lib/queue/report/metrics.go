@@ -1,22 +1,13 @@
-package main
+package report
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
-	"pulse/lib/queue/door"
-	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
-	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
 
@@ -31,9 +22,9 @@ type sample struct {
 	n      int64
 }
 
-// metrics returns the figures in the text exposition format of Prometheus. All are
+// Metrics returns the figures in the text exposition format of Prometheus. All are
 // gauges: what they count can become less.
-func (f *figures) metrics() []byte {
+func (f *Figures) Metrics() []byte {
 	var tasks []sample
 	for _, st := range task.States {
 		tasks = append(tasks, sample{labels("state", string(st)), int64(f.counts[st])})
@@ -79,60 +70,4 @@ func labels(pairs ...string) string {
 		list = append(list, pair[0]+`="`+labelEscapes.Replace(escape.ASCII(pair[1]))+`"`)
 	}
 	return "{" + strings.Join(list, ",") + "}"
-}
-
-// target is where an answer of stats goes: a file, or stdout for "" and "-".
-type target struct {
-	flag, name, example string
-	mode                fs.FileMode
-}
-
-// private is the mode in which os.CreateTemp makes a file.
-const private fs.FileMode = 0o600
-
-func (t *target) stdout() bool { return t.name == "" || t.name == "-" }
-
-// confine gives up all but the queue and the directory of the file.
-func (t *target) confine(c *cli.Context, s door.Store) error {
-	p := cmdline.QueueProfile(c)
-	if !t.stdout() {
-		p.Write = append(p.Write, filepath.Dir(t.name))
-	}
-	_, err := door.ConfineTo(c, s, p)
-	return err
-}
-
-// write writes an answer to stdout or, all at once, into the file: a reader sees the old one
-// or the new one. Nothing is synced, because after a crash the next run of stats writes a
-// newer one.
-func (t *target) write(c *cli.Context, answer []byte) (err error) {
-	name := t.name
-	if t.stdout() {
-		out := cmdline.Output(c)
-		out.Write(answer)
-		return out.Flush()
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return fault.Usagef("name a file, such as "+t.example, "--%s: %s is a directory", t.flag, name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return fault.Usagef("ls -ld "+filepath.Dir(name), "--%s: %w", t.flag, err)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(answer)
-	if t.mode != private {
-		err = errors.Join(err, f.Chmod(t.mode))
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

@@ -1,6 +1,7 @@
-package main
+package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,19 +70,19 @@ func (g *grid) add(cells ...any) {
 }
 
 // sheet makes the page of what was read.
-func (p *page) sheet() *sheet {
+func (p *Page) sheet() *sheet {
 	m := p.past.month
 	m.unlistedToday(&p.past.counts)
 	s := &sheet{
 		Headline: p.headline(), Waiting: p.open.asked, WaitingAll: p.open.waiting.all,
-		Made:   "Made " + p.now.UTC().Format(time.RFC3339) + ". It does not change by itself. Days and times are UTC.",
+		Made:   "Made " + p.Now.UTC().Format(time.RFC3339) + ". It does not change by itself. Days and times are UTC.",
 		Footer: "Written by pulse-queue " + cmdline.Version + " stats --html. It holds no script, no link and no picture, and loads nothing.",
 		Head:   audit.Bare(p.past.counts.Head), Limits: "the defaults, because no policy was named",
 		States: grid{Columns: []string{"state", "#tasks"}},
 		Costs:  grid{Columns: []string{"starts", "#used", "#most"}},
 		Waits:  grid{Columns: []string{"wait", "#times", "#half within", "#nine in ten within", "#longest now"}},
 	}
-	if p.named {
+	if p.Named {
 		s.Limits = "those of the policy"
 	}
 	if !p.past.newest.IsZero() {
@@ -96,7 +97,7 @@ func (p *page) sheet() *sheet {
 	s.wait("for a start, once it is due", &m.start, p.figures.start)
 	s.wait("for a person's answer", &m.person, p.figures.look)
 	if n := m.unknown + len(m.begun); n > 0 {
-		s.Unknown = fmt.Sprintf("Left out: %s whose beginning is not known here.", count(n, "wait"))
+		s.Unknown = fmt.Sprintf("Left out: %s whose beginning is not known here.", cmdline.Count(n, "wait"))
 	}
 	if p.past.broken != nil {
 		s.Log = escape.Message(p.past.broken.Error())
@@ -137,7 +138,7 @@ func (s *sheet) who(m *month) {
 		if n := said[asker{sender: one.sender}]; n != nil {
 			yes = fmt.Sprintf("%d of %d", n[0], n[0]+n[1]+n[2])
 		}
-		s.Senders.add(orDash(escape.ASCII(one.sender)), shown(one.as), one.all(), yes)
+		s.Senders.add(cmp.Or(escape.ASCII(one.sender), "-"), shown(one.as), one.all(), yes)
 	}
 }
 
@@ -185,7 +186,7 @@ func (s *sheet) draw(days []daily) {
 		s.Most, sum, s.Partial = max(s.Most, d.all()), sum+d.all(), s.Partial || d.more
 	}
 	s.Width, s.First, s.Last = len(days)*(barWidth+barGap), days[0].date, days[len(days)-1].date
-	s.Label = fmt.Sprintf("%s, at most %d on one day; the table has the numbers", count(sum, "record"), s.Most)
+	s.Label = fmt.Sprintf("%s, at most %d on one day; the table has the numbers", cmdline.Count(sum, "record"), s.Most)
 	s.Days.Columns = strings.Split("day,#allowed,#for a person,#refused,#all,#of these effects", ",")
 	for i, d := range days {
 		b := bar{Title: fmt.Sprintf("%s: %d allowed, %d for a person, %s refused", d.date, d.allowed, d.asked, atLeast(d.more, d.refused))}

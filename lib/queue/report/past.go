@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/escape"
@@ -98,7 +97,7 @@ func (p *past) came(source string, at time.Time) {
 // read reads the log back to the time since when the page tells, and calls also for lines
 // until it returns false. An error before that time is noted, because the rest of the
 // page is worth telling all the same.
-func (p *past) read(ctx context.Context, s door.Store, also func(audit.Line) (more bool)) error {
+func (p *past) read(ctx context.Context, s Store, also func(audit.Line) (more bool)) error {
 	p.refused, p.ends = newTally(), map[ending]int{}
 	more, ours, monthly := also != nil, true, p.month != nil
 	ages := p.clock.Ages(false)
@@ -142,7 +141,7 @@ func (p *past) after(command string) string {
 // digestEnds is how many kinds of ends are told.
 const digestEnds = 5
 
-func (p *page) ended() []string {
+func (p *Page) ended() []string {
 	ends := p.past.ends
 	list := slices.SortedFunc(maps.Keys(ends), func(a, b ending) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(ends[b], ends[a]),
@@ -159,7 +158,7 @@ func (p *page) ended() []string {
 			lines = append(lines, escape.Clip(text, digestWidth))
 		}
 	}
-	lines[0] = titled("ended", fmt.Sprintf("%d since %s", all, p.since.UTC().Format(time.RFC3339)))
+	lines[0] = titled("ended", fmt.Sprintf("%d since %s", all, p.Since.UTC().Format(time.RFC3339)))
 	if all > named {
 		lines = append(lines, fmt.Sprintf("  and %d more: %s", all-named, p.past.after("pulse-queue log")))
 	}
@@ -167,7 +166,7 @@ func (p *page) ended() []string {
 }
 
 // refused counts what was rejected by reason, and for whom.
-func (p *page) refused() []string {
+func (p *Page) refused() []string {
 	t := p.past.refused
 	all, lines := t.others, []string{""}
 	for i, one := range t.sorted() {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"slices"
@@ -54,7 +54,7 @@ func (view) Each(_ store.Shelf, fn func(string, time.Time) (bool, error)) error 
 
 // TestReadAgain: what is read again beside a writer is counted once, and printed once.
 func TestReadAgain(t *testing.T) {
-	f := figures{now: time.Now()}
+	f := Figures{now: time.Now()}
 	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.others != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
@@ -26,10 +25,10 @@ import (
 var morning = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 
 // newDay returns an empty page.
-func newDay() *page {
-	p := &page{now: morning, since: morning.AddDate(0, 0, -1), policy: policy.Default(), columns: digestWhose}
+func newDay() *Page {
+	p := &Page{Asked: Asked{Now: morning, Since: morning.AddDate(0, 0, -1), Policy: policy.Default()}, columns: digestWhose}
 	p.open = pending{waiting: nearest{n: digestWaiting}, expiring: nearest{n: digestSome}, later: nearest{n: digestSome}}
-	p.past = past{since: p.since, refused: newTally(), ends: map[ending]int{}, seen: map[string]time.Time{}}
+	p.past = past{since: p.Since, refused: newTally(), ends: map[ending]int{}, seen: map[string]time.Time{}}
 	return p
 }
 
@@ -42,9 +41,9 @@ func hostile(r *rand.Rand) (text string) {
 }
 
 // horror returns a page in which everything from outside is hostile.
-func horror(r *rand.Rand) *page {
+func horror(r *rand.Rand) *Page {
 	p := newDay()
-	p.subjects = r.IntN(2) == 0
+	p.Subjects = r.IntN(2) == 0
 	for i := range 40 {
 		e := store.Entry{ID: fmt.Sprintf("%032x", i), Action: terms.CodeOrComputer, Since: morning.Add(-time.Duration(r.IntN(1e6)) * time.Minute)}
 		s := queue.Stored{Content: queue.Content{
@@ -78,7 +77,7 @@ func horror(r *rand.Rand) *page {
 		p.habits = append(p.habits, habit{asked: asked{hostile(r), terms.WriteLocal}, yes: r.IntN(1e9), row: aRow, whole: r.IntN(2) == 0})
 	}
 	p.open.expiring.all, p.open.later.all, p.drafts.n = r.IntN(1e9), r.IntN(1e9), r.IntN(1e9)
-	p.figures = figures{counts: map[task.State]int{}, held: hostile(r), asks: r.IntN(1e9), others: r.IntN(1e9), effects: r.IntN(1e9)}
+	p.figures = Figures{counts: map[task.State]int{}, held: hostile(r), asks: r.IntN(1e9), others: r.IntN(1e9), effects: r.IntN(1e9)}
 	for _, st := range task.States {
 		p.figures.counts[st] = r.IntN(1e9)
 	}
@@ -110,7 +109,7 @@ func TestDigestOfStrangers(t *testing.T) {
 	}
 	for seed := range seeds {
 		section := ""
-		for i, l := range horror(rand.New(rand.NewPCG(seed, 1))).lines(nil) {
+		for i, l := range horror(rand.New(rand.NewPCG(seed, 1))).Lines(nil) {
 			if wrong := escapetest.Wrong(l); wrong != "" || columns(l) > digestWidth {
 				t.Errorf("seed %d: %d columns, %s: %q", seed, columns(l), wrong, l)
 			}
@@ -163,7 +162,7 @@ func TestDigestIsOneScreen(t *testing.T) {
 		p.habits = append(p.habits, habit{asked: asked{strings.Repeat("x", 60), terms.WriteLocal}, yes: 29, row: aRow, whole: true})
 	}
 	p.figures.asks, p.figures.others, p.figures.effects, p.drafts.n = 100, 50, 100, 1000
-	if lines := p.lines([]string{"queue", "policy"}); len(lines) > 92 {
+	if lines := p.Lines([][2]string{{"queue", ""}, {"policy", ""}}); len(lines) > 92 {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	if len(p.past.ends) > maxEndings+1 || len(p.past.seen) > maxSources || len(p.past.refused.causes) > maxCauses {
@@ -189,7 +188,7 @@ func TestTyped(t *testing.T) {
 // TestTold: a person sees that a task is told once more, and when it expires at the earliest.
 func TestTold(t *testing.T) {
 	p := newDay()
-	l := &p.policy.Limits
+	l := &p.Policy.Limits
 	e := timed{Entry: store.Entry{ID: "x", Since: morning.Add(-l.ReviewExpires)}}
 	var s queue.Stored
 	answer := (l.ReviewExpires - l.Resurface) / 10
@@ -228,7 +227,7 @@ func TestOldestFirst(t *testing.T) {
 
 // diary is a store that has nothing but a log, newest line first.
 type diary struct {
-	door.Store
+	Store
 	line func(n int) audit.Line // the nth
 	read int
 }
@@ -241,25 +240,6 @@ func (d *diary) History(fn func(audit.Line) bool, _ ...task.Event) error {
 		}
 	}
 	return nil
-}
-
-// TestDigestTakesTheFlagsOfHealth: HEALTH_FLAGS of a gate may be given to both.
-func TestDigestTakesTheFlagsOfHealth(t *testing.T) {
-	flags := map[string]map[string]string{}
-	for _, c := range app().Commands {
-		flags[c.Name] = map[string]string{}
-		for _, f := range c.Flags {
-			flags[c.Name][f.Names()[0]] = fmt.Sprintf("%T", f)
-		}
-	}
-	for name, kind := range flags["health"] {
-		if name != "all" && name != "json" && flags["digest"][name] != kind {
-			t.Errorf("--%s of health is %q, and of digest %q", name, kind, flags["digest"][name])
-		}
-	}
-	if len(flags["health"]) < 6 {
-		t.Error(flags)
-	}
 }
 
 // TestLogIsReadBackToSince: a million lines are not read for a day that has ten, nor is what
@@ -307,7 +287,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 
 // torn has one line that can be read.
 type torn struct {
-	door.Store
+	Store
 	at error
 }
 

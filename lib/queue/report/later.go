@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/store"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 )
 
@@ -18,12 +19,12 @@ func put(e *timed, s *queue.Stored) string {
 	case e.PutOff:
 		text = "by a person"
 	default:
-		text = "after " + count(s.Task.Attempts, "attempt")
+		text = "after " + cmdline.Count(s.Task.Attempts, "attempt")
 	}
 	return fmt.Sprintf("  %s %s %s", e.at.UTC().Format(time.RFC3339), e.ID, text)
 }
 
-func (p *page) putOff() []string {
+func (p *Page) putOff() []string {
 	l := &p.open.later
 	if l.all == 0 {
 		return nil
@@ -33,12 +34,12 @@ func (p *page) putOff() []string {
 }
 
 // untaken says what workers proposed and nobody has taken.
-func (p *page) untaken() []string {
+func (p *Page) untaken() []string {
 	u := &p.figures.untaken
 	if u.All == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d not taken, oldest %s: pulse-queue outbox", u.All, duration.Span(p.now.Sub(u.Since)))
+	text := fmt.Sprintf("%d not taken, oldest %s: pulse-queue outbox", u.All, duration.Span(p.Now.Sub(u.Since)))
 	return []string{titled("proposed", text)}
 }
 
@@ -47,7 +48,6 @@ func (p *page) untaken() []string {
 type drafted struct {
 	n      int
 	oldest time.Time
-	flat   bool
 }
 
 func (d *drafted) read(v store.View) error {
@@ -60,12 +60,12 @@ func (d *drafted) read(v store.View) error {
 	})
 }
 
-func (d *drafted) lines(now time.Time) []string {
+func (d *drafted) lines(now time.Time, flat bool) []string {
 	if d.n == 0 {
 		return nil
 	}
 	where := "pulse-queue log --event carried_out"
-	if d.flat {
+	if flat {
 		where = `ls -ltr "$PULSE_QUEUE"/drafts`
 	}
 	text := fmt.Sprintf("%d not removed, oldest %s: %s", d.n, duration.Span(now.Sub(d.oldest)), where)
@@ -79,12 +79,12 @@ type cost struct {
 }
 
 // costs says what was spent of the caps.
-func (p *page) costs() []cost {
-	f, most := &p.figures, p.policy.Limits.MaxPerDay
+func (p *Page) costs() []cost {
+	f, most := &p.figures, p.Policy.Limits.MaxPerDay
 	return []cost{{"asks", f.asks, most}, {"for external senders", f.others, half(most)}, {"effects", f.effects, most}}
 }
 
-func (p *page) starts() []string {
+func (p *Page) starts() []string {
 	var parts []string
 	for _, c := range p.costs() {
 		if c.used > 0 {

@@ -1,12 +1,14 @@
-package main
+package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"pulse/lib/queue/health"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/record"
@@ -23,7 +25,7 @@ var percents = []struct {
 // half returns the share of the caps that external senders have.
 func half(most int) int { return max(1, most/2) }
 
-func (f *figures) peopleMetrics() []metric {
+func (f *Figures) peopleMetrics() []metric {
 	m := f.month
 	list := []metric{
 		{"pulse_exits_75_1h", "Attempts of the last hour that ended with exit status 75.", number(m.later[0])},
@@ -59,7 +61,7 @@ func (b *bySender) samples() (list []sample) {
 	return list
 }
 
-func (f *figures) peopleJSON(o *record.Object) {
+func (f *Figures) peopleJSON(o *record.Object) {
 	m := f.month
 	var answers record.Object
 	o.Time("log_since", m.oldest)
@@ -102,7 +104,7 @@ func (b *bySender) json() []byte {
 }
 
 // peopleRows returns the rows of the table, each a name and a text that was escaped.
-func (f *figures) peopleRows() (rows [][2]string) {
+func (f *Figures) peopleRows() (rows [][2]string) {
 	m, later := f.month, 0
 	add := func(name, text string) {
 		if text != "" {
@@ -113,10 +115,10 @@ func (f *figures) peopleRows() (rows [][2]string) {
 		later += n
 	}
 	if later > 0 {
-		add("later", fmt.Sprintf("%s ended with 75 in 24 h, %d within the last hour", count(later, "attempt"), m.later[0]))
+		add("later", fmt.Sprintf("%s ended with 75 in 24 h, %d within the last hour", cmdline.Count(later, "attempt"), m.later[0]))
 	}
 	if m.person.n > 0 {
-		text := count(m.person.n, "answer")
+		text := cmdline.Count(m.person.n, "answer")
 		for _, p := range percents {
 			text += ", " + p.words + " " + duration.Span(m.person.within(p.percent))
 		}
@@ -150,7 +152,7 @@ func leading(b *bySender, n, columns int, number func(*sent) string) string {
 	var parts []string
 	for _, s := range b.top(n) {
 		if text := number(&s); text != "" {
-			parts = append(parts, orDash(escape.Clip(escape.ASCII(s.sender), columns))+" "+text)
+			parts = append(parts, cmp.Or(escape.Clip(escape.ASCII(s.sender), columns), "-")+" "+text)
 		}
 	}
 	return strings.Join(parts, ", ")

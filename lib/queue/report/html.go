@@ -1,20 +1,14 @@
-package main
+package report
 
 import (
 	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
-	"time"
 
-	"github.com/urfave/cli/v2"
-
-	"pulse/lib/queue/door"
 	"pulse/lib/shared/escape"
 )
 
@@ -40,36 +34,6 @@ var (
 	}).Parse(pageText))
 )
 
-// statsPage writes the page for people who look. It names senders, so that a file is for
-// this account alone.
-func statsPage(c *cli.Context, s door.Store) error {
-	to := target{"html", c.Args().First(), "pulse.html", private}
-	now := time.Now()
-	month := newMonth(now, math.MaxInt)
-	p, err := newPage(c, s, now, month.from)
-	if err != nil {
-		return err
-	}
-	if err := to.confine(c, s); err != nil {
-		return err
-	}
-	p.past.month, p.columns = month, sheetWhose
-	if err := p.read(c, s); err != nil {
-		return err
-	}
-	sheet := p.sheet()
-	for _, flag := range []string{"queue", "policy"} {
-		if line := export(c, flag); line != "" {
-			sheet.Exports = append(sheet.Exports, line)
-		}
-	}
-	page, err := sheet.html()
-	if err == nil {
-		err = to.write(c, page)
-	}
-	return errors.Join(err, p.past.broken)
-}
-
 // pageHead is what stands before the body: a policy (Content Security Policy Level 3) which
 // allows nothing but the style sheet of that hash.
 func pageHead() string {
@@ -79,6 +43,13 @@ func pageHead() string {
 		base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>pulse: the queue, on one page</title><style>` + sheetStyle + "</style></head>\n<body>"
+}
+
+// HTML lays the page of stats --html out, with what to type before the commands on it.
+func (p *Page) HTML(exports []string) ([]byte, error) {
+	s := p.sheet()
+	s.Exports = exports
+	return s.html()
 }
 
 // html lays the page out. What needs a person comes first. The template writes what comes from

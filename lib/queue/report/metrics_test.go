@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -64,7 +64,7 @@ func exposition(text string) (samples map[string]float64, err error) {
 
 func TestMetrics(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	f := figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
+	f := Figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
 	for _, e := range []store.Entry{
 		{State: task.Scheduled, Since: now.Add(-time.Minute)},
 		{State: task.Scheduled, Since: now.Add(-time.Hour), NotBefore: now.Add(-90 * time.Second)},
@@ -74,9 +74,9 @@ func TestMetrics(t *testing.T) {
 	} {
 		f.wait(e)
 	}
-	got, err := exposition(string(f.metrics()))
+	got, err := exposition(string(f.Metrics()))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, f.metrics())
+		t.Fatalf("%v\n%s", err, f.Metrics())
 	}
 	want := map[string]float64{
 		`pulse_exits_75_1h`:                    0,
@@ -102,7 +102,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	f.now, f.held = now.AddDate(0, 0, 1), ""
-	if got, err := exposition(string(f.metrics())); err != nil || got["pulse_refused_today"] != 0 || got["pulse_held"] != 0 {
+	if got, err := exposition(string(f.Metrics())); err != nil || got["pulse_refused_today"] != 0 || got["pulse_held"] != 0 {
 		t.Errorf("the day after: %v, %v", got, err)
 	}
 }

@@ -1,11 +1,9 @@
-package main
+package report
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
@@ -18,21 +16,24 @@ import (
 // there to be typed.
 const digestWidth = 78
 
-// lines lays the page out. A section that has nothing to say has no line.
-func (p *page) lines(env []string) []string {
+// Lines lays a digest out. A section that has nothing to say has no line. exports are what to type before
+// the commands, by what they are: a mail is not read where it was made.
+func (p *Page) Lines(exports [][2]string) []string {
 	rest := slices.Concat(
-		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.now),
+		p.counted(), p.waiting(), p.expiring(), p.ended(), p.refused(), p.putOff(), p.untaken(), p.drafts.lines(p.Now, p.Flat),
 		p.starts(), p.past.mail(), p.health.lines(), p.recurs(),
 	)
 	lines := fold([]string{p.headline()})
 	if len(rest) > 0 {
-		lines = append(lines, env...)
+		for _, e := range exports {
+			lines = append(lines, titled(e[0], e[1]))
+		}
 	}
 	return append(lines, fold(rest)...)
 }
 
 // headline says in one sentence whether anything needs a person.
-func (p *page) headline() string {
+func (p *Page) headline() string {
 	var parts []string
 	if p.past.broken != nil {
 		parts = append(parts, "the log can't be read")
@@ -42,10 +43,10 @@ func (p *page) headline() string {
 	}
 	if w := &p.open.waiting; w.all > 0 {
 		parts = append(parts, fmt.Sprintf("%s for a person, oldest %s",
-			agreed(w.all, "task waits", "tasks wait"), duration.Span(p.now.Sub(w.list[0].at))))
+			agreed(w.all, "task waits", "tasks wait"), duration.Span(p.Now.Sub(w.list[0].at))))
 	}
 	if n := len(p.health.findings); n > 0 {
-		parts = append(parts, "health finds "+count(n, "thing"))
+		parts = append(parts, "health finds "+cmdline.Count(n, "thing"))
 	}
 	switch {
 	case len(parts) > 0:
@@ -62,26 +63,6 @@ func agreed(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// environment returns the lines that make the commands of a digest work in the shell of the
-// person who reads it: a mail is not read where it was made.
-func environment(c *cli.Context) (lines []string) {
-	for _, flag := range []string{"queue", "policy"} {
-		if text := export(c, flag); text != "" {
-			lines = append(lines, titled(flag, text))
-		}
-	}
-	return lines
-}
-
-// export returns the line that sets the variable of a flag, "" where the flag has no value.
-func export(c *cli.Context, flag string) string {
-	path, err := cmdline.Absolute(c.String(flag))
-	if err != nil || path == "" {
-		return ""
-	}
-	return "export PULSE_" + strings.ToUpper(flag) + "=" + escape.Message(escape.Shell(path))
 }
 
 // titled begins a section. The text is ours, or escaped.
@@ -105,7 +86,7 @@ func fold(lines []string) (folded []string) {
 }
 
 // counted counts the tasks by state.
-func (p *page) counted() []string {
+func (p *Page) counted() []string {
 	var parts []string
 	for _, st := range task.States {
 		if n := p.figures.counts[st]; n > 0 {

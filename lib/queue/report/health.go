@@ -1,16 +1,14 @@
-package main
+package report
 
 import (
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/urfave/cli/v2"
-
-	"pulse/lib/queue/door"
 	"pulse/lib/queue/health"
+	"pulse/lib/queue/journal"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
-	"pulse/lib/shared/policy"
 )
 
 // The bounds of what health finds for a digest.
@@ -21,37 +19,22 @@ const (
 
 // looked is what health finds, and what it could not look at.
 type looked struct {
-	accepted []health.Code
-	facts    health.Facts
 	findings []health.Finding
 	blind    string // why nothing was looked at
 	long     bool   // the chain of the log was not
 }
 
-// survey finds out what a confined command could not.
-func (h *looked) survey(c *cli.Context, s door.Store, p *policy.Policy) {
-	err := s.Writable() // a copy has no workers, and no sources
-	if err == nil {
-		err = patiences(c, &h.facts, h.accepted)
-	}
-	if err == nil {
-		err = survey(c, &h.facts, s, p)
-	}
-	if err != nil {
-		h.blind = err.Error()
-	}
-}
-
 // look looks at the queue as health does. It leaves out the tasks that wait for a person,
 // which the page names anyway.
-func (h *looked) look(s door.Store) (err error) {
-	if h.blind != "" {
+func (p *Page) look(s Store) (err error) {
+	h := &p.health
+	if h.blind = p.Blind; h.blind != "" {
 		return nil
 	}
 	if h.long = s.LogSize() > maxChain; h.long {
-		h.findings, err = health.Look(s, &h.facts)
+		h.findings, err = health.Look(s, &p.Facts)
 	} else {
-		h.findings, err = examine(s, &h.facts)
+		h.findings, err = Examine(s, &p.Facts)
 	}
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -60,9 +43,26 @@ func (h *looked) look(s door.Store) (err error) {
 		h.blind = err.Error()
 	}
 	h.findings = slices.DeleteFunc(h.findings, func(f health.Finding) bool {
-		return f.Code == health.Waiting || slices.Contains(h.accepted, f.Code)
+		return f.Code == health.Waiting || slices.Contains(p.Accepted, f.Code)
 	})
 	return nil
+}
+
+// Examine looks at a queue, and checks the chain first: with a broken log nothing else may be readable.
+func Examine(s Store, f *health.Facts) (list []health.Finding, err error) {
+	report, err := s.VerifyChain()
+	if errors.Is(err, journal.ErrBroken) {
+		report.Findings, err = append(report.Findings, err.Error()), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.Chain = report.Findings
+	list, err = health.Look(s, f)
+	if errors.Is(err, journal.ErrBroken) && len(f.Chain) > 0 {
+		return health.Broken(f), nil
+	}
+	return list, err
 }
 
 // lines returns what was found, with the command of each on a line of its own.
@@ -70,12 +70,12 @@ func (h *looked) lines() []string {
 	if h.blind != "" {
 		return []string{titled("health", "could not be looked at: "+escape.Message(h.blind))}
 	}
-	title, told := "finds "+count(len(h.findings), "thing"), map[health.Code]bool{}
+	title, told := "finds "+cmdline.Count(len(h.findings), "thing"), map[health.Code]bool{}
 	var lines []string
 	for i := range h.findings {
 		f := &h.findings[i]
 		if told[f.Code] || len(told) == digestFindings {
-			title = "finds " + count(len(h.findings), "thing") + ", all with: pulse-queue health"
+			title = "finds " + cmdline.Count(len(h.findings), "thing") + ", all with: pulse-queue health"
 			continue
 		}
 		told[f.Code] = true

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/proposal"
 	"pulse/lib/queue/store"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/task"
@@ -57,22 +58,22 @@ func (x *nearest) add(e store.Entry, at time.Time) {
 }
 
 // readOpen reads what is open.
-func (p *page) readOpen(v store.View) (err error) {
+func (p *Page) readOpen(v store.View) (err error) {
 	p.open = pending{waiting: nearest{n: digestWaiting}, expiring: nearest{n: digestSome}, later: nearest{n: digestSome}}
 	o := &p.open
 	if o.lost, err = v.Lost(); err != nil {
 		return err
 	}
-	if p.clock, err = queue.ClockOf(v, p.now); err != nil {
+	if p.clock, err = queue.ClockOf(v, p.Now); err != nil {
 		return err
 	}
 	err = v.Open("", func(e store.Entry) (bool, error) {
-		waits := e.Waits(p.now)
+		waits := e.Waits(p.Now)
 		e.Since = p.clock.Of(e.Since)
 		switch {
 		case e.State == task.Awaiting:
 			o.waiting.add(e, e.Since)
-			if end := p.policy.Limits.Expiry(e.Since, time.Time{}); end.Sub(p.now) < digestSoon {
+			if end := p.Policy.Limits.Expiry(e.Since, time.Time{}); end.Sub(p.Now) < digestSoon {
 				o.expiring.add(e, end)
 			}
 		case e.State == task.Scheduled && waits && !e.Stands():
@@ -114,17 +115,17 @@ func each[T any](v store.View, list []timed, about func(e *timed, s *queue.Store
 type waiter struct{ Since, Age, Action, Whose, Subject, Command string }
 
 // ask tells of a task that waits for a person.
-func (p *page) ask(e *timed, s *queue.Stored) waiter {
+func (p *Page) ask(e *timed, s *queue.Stored) waiter {
 	w := waiter{
-		Since: e.at.UTC().Format(time.RFC3339), Age: duration.Span(p.now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
+		Since: e.at.UTC().Format(time.RFC3339), Age: duration.Span(p.Now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
 		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
 	}
 	if s == nil {
 		return w
 	}
 	w.Whose, w.Command = whose(s, p.columns), "pulse-approve yes "+e.ID
-	if p.subjects {
-		w.Subject = escape.Clip(escape.Line(topic(s)), sheetSubject)
+	if p.Subjects {
+		w.Subject = escape.Clip(escape.Line(Topic(s)), sheetSubject)
 	}
 	return w
 }
@@ -155,8 +156,8 @@ func whose(s *queue.Stored, columns int) string {
 	return sender + escape.Clip(escape.ASCII(targets[0]), columns-len(sender)-len(more)) + more + marks
 }
 
-// topic returns the subject of a task, for people who asked for it.
-func topic(s *queue.Stored) string {
+// Topic returns the subject of a task, for people who asked for it.
+func Topic(s *queue.Stored) string {
 	switch {
 	case s.Shown != nil:
 		return s.Shown.Subject
@@ -168,12 +169,12 @@ func topic(s *queue.Stored) string {
 	return s.Request.Text()
 }
 
-func (p *page) waiting() []string {
+func (p *Page) waiting() []string {
 	w := &p.open.waiting
 	if w.all == 0 {
 		return nil
 	}
-	lines := []string{titled("waiting", count(w.all, "task")+" for a person, the oldest first")}
+	lines := []string{titled("waiting", cmdline.Count(w.all, "task")+" for a person, the oldest first")}
 	for _, a := range p.open.asked {
 		lines = append(lines, fmt.Sprintf("  %4s %-16s %s", a.Age, a.Action, a.Whose))
 		if a.Subject != "" {
@@ -194,16 +195,16 @@ func (x *nearest) rest(command string) []string {
 
 // end returns the line about a task that expires soon. It does not expire before a person was
 // told once more, which may happen now.
-func (p *page) end(e *timed, s *queue.Stored) string {
-	told := p.now
+func (p *Page) end(e *timed, s *queue.Stored) string {
+	told := p.Now
 	if s != nil && !s.Task.Told.IsZero() {
 		told = p.clock.Of(s.Task.Told)
 	}
-	at := p.policy.Limits.Expiry(e.Since, told).UTC().Format(time.RFC3339)
+	at := p.Policy.Limits.Expiry(e.Since, told).UTC().Format(time.RFC3339)
 	return fmt.Sprintf("  %s %-16s %s", at, escape.ASCII(string(e.Action)), e.ID)
 }
 
-func (p *page) expiring() []string {
+func (p *Page) expiring() []string {
 	n := p.open.expiring.all
 	if n == 0 {
 		return nil

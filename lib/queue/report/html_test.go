@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"pulse/lib/queue/health"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/duration"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/escape/escapetest"
@@ -97,7 +98,7 @@ func month30(text func(i int) string) *sheet {
 }
 
 // hears takes a line as past.read does.
-func (p *page) hears(l *audit.Line) {
+func (p *Page) hears(l *audit.Line) {
 	p.past.hear(l)
 	p.past.month.hear(l)
 }
@@ -111,12 +112,12 @@ func (s *sheet) page() []byte {
 	return b
 }
 
-func newMonthPage() *page {
+func newMonthPage() *Page {
 	p := newDay()
-	p.subjects, p.past.newest = true, morning
-	p.past.month = newMonth(p.now, math.MaxInt)
-	p.since = p.past.month.from
-	p.past.since, p.columns = p.since, sheetWhose
+	p.Subjects, p.past.newest = true, morning
+	p.past.month = newMonth(p.Now, math.MaxInt)
+	p.Since = p.past.month.from
+	p.past.since, p.columns = p.Since, sheetWhose
 	p.figures.counts = map[task.State]int{}
 	return p
 }
@@ -182,7 +183,7 @@ func TestWaits(t *testing.T) {
 		}
 		want := ""
 		if c.unknown > 0 {
-			want = "Left out: " + count(c.unknown, "wait") + " whose beginning is not known here."
+			want = "Left out: " + cmdline.Count(c.unknown, "wait") + " whose beginning is not known here."
 		}
 		if s := p.sheet(); s.Unknown != want {
 			t.Errorf("%s: %s", name, s.Unknown)
