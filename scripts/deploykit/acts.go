@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"pulse/scripts/deploykit/page"
+	"pulse/scripts/machine"
 )
 
 func (l *life) do(line string) act {
 	return func() error {
-		_, err := l.sh(line)
+		_, err := l.Sh(line)
 		return err
 	}
 }
@@ -33,7 +33,7 @@ func (l *life) upload(pkg string) act {
 		if err != nil {
 			return err
 		}
-		_, err = l.sh("rm -f /root/pulse_*.deb")
+		_, err = l.Sh("rm -f /root/pulse_*.deb")
 		return errors.Join(err, l.put("root/"+filepath.Base(pkg), string(deb), 0o644))
 	}
 }
@@ -44,22 +44,22 @@ func (l *life) read() error {
 	if err != nil {
 		return err
 	}
-	if l.blocks, err = page.Blocks(string(text)); err != nil {
+	if l.blocks, err = machine.Blocks(string(text)); err != nil {
 		return err
 	}
 	l.pasted = map[string]bool{}
-	l.key, err = l.sh("cat /home/you/key.pub")
+	l.key, err = l.Sh("cat /home/you/key.pub")
 	l.key = strings.TrimSpace(l.key)
 	return errors.Join(err, known(l.blocks))
 }
 
 // installed goes on with the page as it was installed.
 func (l *life) installed() error {
-	text, err := l.sh("zcat -f /usr/share/man/man7/pulse-deploy.7*")
+	text, err := l.Sh("zcat -f /usr/share/man/man7/pulse-deploy.7*")
 	if err != nil {
 		return err
 	}
-	list, err := page.Blocks(text)
+	list, err := machine.Blocks(text)
 	l.blocks = list
 	return errors.Join(err, known(list))
 }
@@ -68,7 +68,7 @@ func (l *life) installed() error {
 // from its box.
 func (l *life) asked(account string) act {
 	return func() error {
-		uid, err := l.sh("id -u " + account)
+		uid, err := l.Sh("id -u " + account)
 		if err != nil {
 			return err
 		}
@@ -120,8 +120,6 @@ func (l *life) sent(subject string, want int) act {
 	}
 }
 
-var code = regexp.MustCompile(`code: (\w{4})\r\n[^\r\n]*: $`)
-
 // yes is what a person types who has an account of this machine.
 func (l *life) yes(subject, flags string) act {
 	return func() error {
@@ -136,34 +134,23 @@ func (l *life) yes(subject, flags string) act {
 // confirms runs a line at a terminal, and types the code that it asks for.
 func (l *life) confirms(account, line string) act {
 	return func() error {
-		t, err := l.login(account)
-		if err != nil {
-			return err
-		}
-		defer t.close()
-		if err := t.types(line + "\r"); err != nil {
-			return err
-		}
-		_, groups, err := t.until(code)
-		if err != nil {
-			return err
-		}
-		if err := t.types(groups[0] + "\r"); err != nil {
-			return err
-		}
-		return t.prompted()
+		return l.at(account, func(t *terminal) error {
+			if err := t.Type(line + "\r"); err != nil {
+				return err
+			}
+			code, err := t.Code()
+			if err != nil {
+				return err
+			}
+			return errors.Join(t.Type(code+"\r"), t.prompted())
+		})
 	}
 }
 
 // types runs a line at a terminal.
 func (l *life) types(account, line string) act {
 	return func() error {
-		t, err := l.login(account)
-		if err != nil {
-			return err
-		}
-		defer t.close()
-		return errors.Join(t.types(line+"\r"), t.prompted())
+		return l.at(account, func(t *terminal) error { return errors.Join(t.Type(line+"\r"), t.prompted()) })
 	}
 }
 
@@ -174,7 +161,7 @@ func (l *life) worker(command string) act {
 
 // reached returns what "llm reach" could do, with its uid first.
 func (l *life) reached() ([]string, error) {
-	out, err := l.sh("cat /var/lib/pulse-worker/reached; rm /var/lib/pulse-worker/reached")
+	out, err := l.Sh("cat /var/lib/pulse-worker/reached; rm /var/lib/pulse-worker/reached")
 	return strings.Split(strings.TrimSpace(out), "\n"), err
 }
 
@@ -189,7 +176,7 @@ func (l *life) everything() error {
 
 // nothing fails if a worker can do more than read the policy and write to its home.
 func (l *life) nothing() error {
-	uid, err := l.sh("id -u pulse-worker")
+	uid, err := l.Sh("id -u pulse-worker")
 	if err != nil {
 		return err
 	}
@@ -214,12 +201,12 @@ func (l *life) listen(name string) act {
 
 // heard waits until it is so far.
 func (l *life) heard() error {
-	err := l.fifo.SetReadDeadline(time.Now().Add(patience))
+	err := l.fifo.SetReadDeadline(time.Now().Add(machine.Patience))
 	if err == nil {
 		_, err = l.fifo.Read(make([]byte, 1))
 	}
 	if err != nil {
-		said, _ := l.sh(gate + "runuser -u pulse -- pulse-queue list --all; journalctl --no-pager -n 30 -o cat")
+		said, _ := l.Sh(gate + "runuser -u pulse -- pulse-queue list --all; journalctl --no-pager -n 30 -o cat")
 		err = fmt.Errorf("%w\n%s", err, said)
 	}
 	return errors.Join(err, os.Remove(l.fifo.Name()), l.fifo.Close())
@@ -247,7 +234,7 @@ var level = regexp.MustCompile(`Overall exposure level for (\S+): ([0-9.]+)`)
 // exposure prints what systemd counts for the units that run. Those that make a box may have
 // more.
 func (l *life) exposure() error {
-	out, err := l.sh(`for unit in pulse-{intake,intake@work,extract,run,outbox,effects,health,prune,out@pulse-sender}.service; do
+	out, err := l.Sh(`for unit in pulse-{intake,intake@work,extract,run,outbox,effects,health,prune,out@pulse-sender}.service; do
 case $unit in pulse-extract.* | pulse-run.*) limit=30 ;; *) limit=15 ;; esac
 systemd-analyze security --no-pager --threshold=$limit $unit | grep Overall; done`)
 	found := level.FindAllStringSubmatch(out, -1)

@@ -11,7 +11,7 @@ import (
 
 // cgroups returns the control groups of the machine, which systemd there needs for itself:
 // nspawn puts each machine into the same one, "payload", below its own.
-func (m *machine) cgroups() (list []string, err error) {
+func (m *container) cgroups() (list []string, err error) {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (m *machine) cgroups() (list []string, err error) {
 }
 
 // ungroup removes the groups, in which there is no process any more.
-func (m *machine) ungroup() error {
+func (m *container) ungroup() error {
 	list, err := m.cgroups()
 	for _, top := range list {
 		var dirs []string

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"pulse/scripts/deploykit/page"
+	"pulse/scripts/machine"
 )
 
 const (
@@ -27,10 +27,10 @@ printf '{"action":"write_local","tool":"mail.draft","target":["friend@example.or
 
 // life is what the machine goes through.
 type life struct {
-	*machine
+	*container
 	pkg    string
 	next   string          // a later version of it
-	blocks []page.Block    // of the page
+	blocks []machine.Block // of the page
 	pasted map[string]bool // by the name of the block
 	key    string          // public, of the person
 	fifo   *os.File        // at which a program of the machine says how far it is
@@ -153,7 +153,7 @@ const timers = "systemctl is-active --quiet pulse-{intake,extract,run,outbox,eff
 const configure = timers + `
 systemctl disable --quiet --now pulse.target
 ! systemctl is-active --quiet pulse-run.timer
-sed -i 's/^# authserv_id = .*/authserv_id = "` + receiver + `"/; s/^allowed_external = .*/allowed_external = ["` + friend + `"]/; s/^\[outbound\]$/&\nmin_reply_interval = "0s"/' /etc/pulse/policy.toml
+sed -i 's/^# authserv_id = .*/authserv_id = "` + machine.Receiver + `"/; s/^allowed_external = .*/allowed_external = ["` + friend + `"]/; s/^\[outbound\]$/&\nmin_reply_interval = "0s"/' /etc/pulse/policy.toml
 grep -q '^min_reply_interval = "0s"' /etc/pulse/policy.toml
 pulse-authorize check --policy /etc/pulse/policy.toml`
 

@@ -7,25 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"pulse/scripts/machine"
 )
 
-const receiver = "mx.example.com" // what the provider's server calls itself
-
-// letter is a mail as the receiver puts it into a mailbox: of somebody whose domain signed it,
-// unless it is forged.
+// letter is a mail that may be forged.
 func letter(from, subject string, forged bool) string {
-	_, domain, _ := strings.Cut(from, "@")
-	id := strings.ReplaceAll(subject, " ", "-")
-	verdict := "dkim=pass header.d=" + domain + " header.s=s1 header.b=Zm9vYmFy; dmarc=pass header.from=" + domain
-	if forged {
-		verdict = "dkim=none; dmarc=fail header.from=" + domain
-	}
-	return "Authentication-Results: " + receiver + "; " + verdict + "\n" +
-		"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=" + domain + "; s=s1;\n" +
-		"\th=from:to:cc:subject:date:message-id; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=Zm9vYmFyEfGh\n" +
-		"From: " + from + "\nTo: " + owner + "\nSubject: " + subject + "\n" +
-		"Date: " + time.Now().Format(time.RFC1123Z) + "\nMessage-ID: <" + id + "@" + domain + ">\n\nWhat is new?\n"
+	return machine.Letter(from, subject, strings.ReplaceAll(subject, " ", "-"), forged)
 }
 
 // mail puts mail into a mailbox, as the provider does.
@@ -35,7 +23,7 @@ func (l *life) mail(user string, letters ...string) act {
 }
 
 // kept returns what the providers kept of a kind.
-func (m *machine) kept(kind string) (list []string, err error) {
+func (m *container) kept(kind string) (list []string, err error) {
 	names, err := filepath.Glob(filepath.Join(m.root, "srv/provider", kind+"-*"))
 	if err != nil {
 		return nil, err
@@ -68,8 +56,8 @@ type record struct {
 }
 
 // tasks returns all tasks, the oldest first.
-func (m *machine) tasks() (list []record, err error) {
-	out, err := m.sh(gate + "runuser -u pulse -- pulse-queue list --all --json")
+func (m *container) tasks() (list []record, err error) {
+	out, err := m.Sh(gate + "runuser -u pulse -- pulse-queue list --all --json")
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +72,7 @@ func (m *machine) tasks() (list []record, err error) {
 }
 
 // only returns the one task of a kind that has this subject.
-func (m *machine) only(kind, subject string) (record, error) {
+func (m *container) only(kind, subject string) (record, error) {
 	all, err := m.tasks()
 	if err != nil {
 		return record{}, err

@@ -42,7 +42,7 @@ func test(root, pkg, next string) (err error) {
 	if err != nil {
 		return err
 	}
-	m := &machine{root: root}
+	m := &container{root: root}
 	defer func() { err = errors.Join(err, m.gone()) }()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -52,7 +52,7 @@ func test(root, pkg, next string) (err error) {
 		os.Exit(130)
 	}()
 	begin := time.Now()
-	for _, s := range (&life{machine: m, pkg: pkg, next: next}).steps() {
+	for _, s := range (&life{container: m, pkg: pkg, next: next}).steps() {
 		start := time.Now()
 		for _, do := range s.acts {
 			if err := do(); err != nil {

@@ -3,10 +3,29 @@ package main
 import (
 	"fmt"
 	"regexp"
-	"slices"
+	"strings"
 
-	"pulse/scripts/deploykit/page"
+	"pulse/lib/shared/cmdline/cmdlinetest"
+	"pulse/scripts/machine"
 )
+
+// mine is what a reader puts into a block in place of what stands there, and what they type
+// when it asks.
+type mine struct {
+	answers []answer
+	keyed   bool // the key of an approver stands for the one of the page
+}
+
+// answer is what is typed after a prompt.
+type answer struct{ prompt, text string }
+
+// values are the reader's own, by the text that they replace.
+func (m mine) values(key string) map[string]string {
+	if m.keyed {
+		return map[string]string{example: key}
+	}
+	return nil
+}
 
 // example is what stands in the page for the key of an approver.
 const example = "ssh-ed25519 AAAA... phone"
@@ -56,7 +75,7 @@ var notPasted = map[string]string{
 }
 
 // known fails unless the blocks are those of the two lists.
-func known(list []page.Block) error {
+func known(list []machine.Block) error {
 	left := len(filledIn) + len(notPasted)
 	for _, b := range list {
 		_, pasted := filledIn[b.Name]
@@ -72,22 +91,53 @@ func known(list []page.Block) error {
 	return nil
 }
 
-// paste pastes a block whole, at a prompt of root's bash, and types what it asks for. A terminal
-// puts a frame around what is pasted, so that bash has all of it before it starts the first
-// command, which else might read the rest.
-func (t *terminal) paste(b page.Block, own mine) error {
-	text, err := filled(b, own)
+// terminal is a login of an account of the machine, at a terminal of the machine.
+type terminal struct{ *cmdlinetest.Person }
+
+// at logs in with the shell that the account has, and out when what is to do there is done.
+func (l *life) at(account string, do func(*terminal) error) error {
+	p, end, err := l.Sit("TERM=xterm", "su", "--pty", "--login", account)
 	if err != nil {
 		return err
 	}
-	if err := t.types("\x1b[200~" + text + "\x1b[201~\r"); err != nil {
+	defer end()
+	t := &terminal{p}
+	// A command that fails says so, as does each prompt.
+	err = t.Type(`trap 'printf "\033]failed\a"' ERR; PROMPT_COMMAND='printf "\033]prompt\a"'` + "\r")
+	if err == nil {
+		err = t.prompted()
+	}
+	if err == nil {
+		err = do(t)
+	}
+	return err
+}
+
+// prompted waits for the prompt of bash. It is an error if a command failed before.
+func (t *terminal) prompted() error {
+	shown, err := t.Past(`\x1b]prompt\x07`)
+	if err == nil && strings.Contains(shown, "\x1b]failed\x07") {
+		err = fmt.Errorf("a command fails:\n%s", shown)
+	}
+	return err
+}
+
+// paste pastes a block whole, at a prompt of root's bash, and types what it asks for. A terminal
+// puts a frame around what is pasted, so that bash has all of it before it starts the first
+// command, which else might read the rest.
+func (t *terminal) paste(b machine.Block, own mine, key string) error {
+	text, err := b.Filled(own.values(key))
+	if err != nil {
+		return err
+	}
+	if err := t.Type("\x1b[200~" + text + "\x1b[201~\r"); err != nil {
 		return err
 	}
 	for _, a := range own.answers {
-		if _, _, err := t.until(regexp.MustCompile(regexp.QuoteMeta(a.prompt) + "$")); err != nil {
+		if _, err := t.Past(regexp.QuoteMeta(a.prompt) + "$"); err != nil {
 			return err
 		}
-		if err := t.types(a.text + "\r"); err != nil {
+		if err := t.Type(a.text + "\r"); err != nil {
 			return err
 		}
 	}
@@ -100,26 +150,19 @@ func (t *terminal) paste(b page.Block, own mine) error {
 // paste pastes blocks of the page.
 func (l *life) paste(names ...string) act {
 	return func() error {
-		t, err := l.login("root")
-		if err != nil {
-			return err
-		}
-		defer t.close()
-		for _, name := range names {
-			at := slices.IndexFunc(l.blocks, func(b page.Block) bool { return b.Kind == "paste" && b.Name == name })
-			if at < 0 {
-				return fmt.Errorf("the page has no block %s", name)
+		return l.at("root", func(t *terminal) error {
+			for _, name := range names {
+				b, err := machine.Find(l.blocks, "paste", name)
+				if err == nil {
+					err = t.paste(b, filledIn[name], l.key)
+				}
+				if err != nil {
+					return err
+				}
+				l.pasted[name] = true
 			}
-			own := filledIn[name]
-			if own.keyed {
-				own.values = map[string]string{example: l.key}
-			}
-			if err := t.paste(l.blocks[at], own); err != nil {
-				return err
-			}
-			l.pasted[name] = true
-		}
-		return nil
+			return nil
+		})
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"pulse/scripts/machine"
 )
 
 // The reader of the page: their addresses and passwords. The hosts are those of the page, which
 // the machine finds on its own loopback.
 const (
-	owner           = "you@example.com"
+	owner           = machine.Owner
 	ownerAtWork     = "you@work.example"
 	mailPassword    = "mail-s3cret"
 	workPassword    = "work-s3cret"
@@ -28,7 +30,7 @@ var providersUnit string
 var llm string
 
 // prepare makes of the root the machine and the providers that the page takes for granted.
-func (m *machine) prepare() error {
+func (m *container) prepare() error {
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err

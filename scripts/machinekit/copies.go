@@ -8,7 +8,7 @@ import (
 
 // sql runs statements on the server that can be written, which is the second one by now.
 func (w *world) sql(db, statements string) (string, error) {
-	return w.machines["db2"].sh("cd /; runuser -u postgres -- psql -qAtv ON_ERROR_STOP=1 " + db + " <<'END'\n" + statements + "\nEND")
+	return w.machines["db2"].Sh("cd /; runuser -u postgres -- psql -qAtv ON_ERROR_STOP=1 " + db + " <<'END'\n" + statements + "\nEND")
 }
 
 // restored puts an older copy of the database in the place of the queue. A machine that saw more
@@ -18,7 +18,7 @@ func (w *world) restored() error {
 	if _, err := w.sql("postgres", "CREATE DATABASE older TEMPLATE pulse;"); err != nil {
 		return err
 	}
-	if _, err := m.sh(m.as("pulse-queue hold")); err != nil {
+	if _, err := m.Sh(m.as("pulse-queue hold")); err != nil {
 		return err
 	}
 	if _, err := w.sql("postgres", "ALTER DATABASE pulse RENAME TO newer; ALTER DATABASE older RENAME TO pulse;"); err != nil {
@@ -32,39 +32,39 @@ func (w *world) restored() error {
 	if err := w.here("mkdir lent; cp -a ann/home/ann/.pg_service.conf ann/home/ann/.postgresql lent; rm -rf outside/lent; mv lent outside"); err != nil {
 		return err
 	}
-	text, err := w.block("resume")
+	text, err := w.block("resume", nil)
 	if err != nil {
 		return err
 	}
-	if _, err := m.sh("useradd -m ann; cp -a /srv/lent/. ~ann"); err != nil {
+	if _, err := m.Sh("useradd -m ann; cp -a /srv/lent/. ~ann"); err != nil {
 		return err
 	}
 	m.says("set -e\n" + text)
-	_, err = m.sh(m.as("pulse-queue run --as pulse-worker -- true"))
+	_, err = m.Sh(m.as("pulse-queue run --as pulse-worker -- true"))
 	return err
 }
 
 // moved copies the queue there and back.
 func (w *world) moved() error {
 	gate := w.machines["gate2"]
-	if _, err := gate.sh("install -d -o pulse -m 700 /var/lib/pulse/back"); err != nil {
+	if _, err := gate.Sh("install -d -o pulse -m 700 /var/lib/pulse/back"); err != nil {
 		return err
 	}
-	head, err := gate.sh(gate.as("pulse-queue hold; pulse-queue copy --to ~/back/queue; pulse-queue verify"))
+	head, err := gate.Sh(gate.as("pulse-queue hold; pulse-queue copy --to ~/back/queue; pulse-queue verify"))
 	if err != nil {
 		return err
 	}
-	flat, err := gate.sh(gate.as("pulse-queue verify --queue ~/back/queue") + "")
+	flat, err := gate.Sh(gate.as("pulse-queue verify --queue ~/back/queue") + "")
 	if err == nil {
-		_, err = gate.sh("cp -a /var/lib/pulse/back/queue /srv/queue")
+		_, err = gate.Sh("cp -a /var/lib/pulse/back/queue /srv/queue")
 	}
 	if err == nil {
-		_, err = w.machines["db2"].sh(`install -d -m 755 /var/lib/pulse; cp -r /srv/queue /var/lib/pulse/queue; chmod -R go= /var/lib/pulse/queue
+		_, err = w.machines["db2"].Sh(`install -d -m 755 /var/lib/pulse; cp -r /srv/queue /var/lib/pulse/queue; chmod -R go= /var/lib/pulse/queue
 cd /; runuser -u postgres -- createdb --encoding=UTF8 --template=template0 second
 runuser -u postgres -- pulse-queue init --queue 'postgres:///second?host=/run/postgresql'`)
 	}
 	if err == nil {
-		err = w.paste("db2", "copy", "pulse?host", "second?host")
+		err = w.paste("db2", "copy", map[string]string{"pulse?host": "second?host"})
 	}
 	if err != nil {
 		return err

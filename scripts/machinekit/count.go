@@ -25,7 +25,7 @@ type lines struct {
 func (w *world) tasks() (*lines, error) {
 	l := &lines{all: map[string]*life{}}
 	m := w.machines["gate2"]
-	out, err := m.sh(m.as("pulse-queue log --json"))
+	out, err := m.Sh(m.as("pulse-queue log --json"))
 	if err != nil {
 		return l, err
 	}
@@ -121,7 +121,7 @@ func (w *world) heads() (head string, err error) {
 	heads, errs := make([]string, len(list)), make([]error, len(list))
 	for i, name := range list {
 		m := w.machines[name]
-		heads[i], errs[i] = m.sh(m.as("pulse-queue verify; pulse-queue health"))
+		heads[i], errs[i] = m.Sh(m.as("pulse-queue verify; pulse-queue health"))
 		if heads[i] != heads[0] {
 			errs[i] = errors.Join(errs[i], fmt.Errorf("%s has another head: %s", name, heads[i]))
 		}
@@ -141,12 +141,12 @@ func (w *world) evidence() {
 		fmt.Printf("%s: %s\n", name, b[:min(len(b), 2000)])
 	}
 	for _, name := range servers {
-		if out, err := w.machines[name].sh("tail -n 15 /var/log/postgresql/*"); err == nil {
+		if out, err := w.machines[name].Sh("tail -n 15 /var/log/postgresql/*"); err == nil {
 			fmt.Println(name + ": " + out)
 		}
 	}
 	m := w.machines["gate2"]
-	if out, err := m.sh(m.as("pulse-queue stats; pulse-queue list; pulse-queue health || true")); err == nil {
+	if out, err := m.Sh(m.as("pulse-queue stats; pulse-queue list; pulse-queue health || true")); err == nil {
 		fmt.Println(out[:min(len(out), 4000)])
 	}
 }

@@ -36,7 +36,7 @@ func run(args []string) int {
 		}
 		os.Exit(130) // with the first process of a namespace all others end
 	}()
-	w := &world{bin: args[0], dir: args[1], begin: time.Now(), machines: map[string]*machine{}, enough: make(chan struct{}), night: make(chan struct{})}
+	w := &world{bin: args[0], dir: args[1], begin: time.Now(), machines: map[string]*computer{}, enough: make(chan struct{}), night: make(chan struct{})}
 	err := w.play()
 	if err != nil {
 		w.log("FAILED: %v", err)

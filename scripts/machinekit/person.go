@@ -1,20 +1,14 @@
 package main
 
 import (
-	"io"
-	"regexp"
 	"strings"
 	"time"
-
-	"github.com/creack/pty"
 )
-
-var code = regexp.MustCompile(`code: (\w{4})\r\n[^\r\n]*: $`)
 
 // answer is a person who says yes to all that waits, at a terminal, every two seconds. What
 // fails, as when there is no server, is tried again; what another person answered before is
 // said by the command.
-func (m *machine) answer() {
+func (m *computer) answer() {
 	defer m.w.awake.Done()
 	for tick := time.NewTicker(2 * time.Second); ; <-tick.C {
 		select {
@@ -22,7 +16,7 @@ func (m *machine) answer() {
 			return
 		default:
 		}
-		out, err := m.sh(m.as("pulse-queue list --state awaiting_review --json | jq -r .task.id"))
+		out, err := m.Sh(m.as("pulse-queue list --state awaiting_review --json | jq -r .task.id"))
 		if ids := strings.Fields(out); err == nil && len(ids) > 0 {
 			m.says(m.as("for id in " + strings.Join(ids, " ") + "; do pulse-approve yes $id || :; done"))
 		}
@@ -30,26 +24,18 @@ func (m *machine) answer() {
 }
 
 // says runs lines of bash at a terminal, and types each code that it shows.
-func (m *machine) says(lines string) {
-	f, err := pty.StartWithSize(m.inside("bash", "-c", lines), &pty.Winsize{Rows: 200, Cols: 100}) // one page
+func (m *computer) says(lines string) {
+	p, end, err := m.Sit("bash", "-c", lines)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	var shown []byte
-	buf := make([]byte, 4096)
-	for {
-		n, err := f.Read(buf)
-		shown = append(shown, buf[:n]...)
-		_ = m.w.put("outside/said-"+m.name, string(shown), 0o644)
-		if found := code.FindSubmatch(shown); found != nil {
-			shown = nil
-			if _, err := io.WriteString(f, string(found[1])+"\r"); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
+	defer end()
+	for err == nil {
+		var code string
+		if code, err = p.Code(); err == nil {
+			err = p.Answer(code)
 		}
 	}
+	_, screen := p.Wait()
+	_ = m.w.put("outside/said-"+m.name, string(screen), 0o644)
 }

@@ -51,20 +51,20 @@ func (w *world) machinesUp() error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
-	err := w.each(names, func(m *machine) error {
+	err := w.each(names, func(m *computer) error {
 		err := m.boot()
 		if err == nil {
-			_, err = m.sh(system)
+			_, err = m.Sh(system)
 		}
 		return err
 	})
 	if err == nil {
-		err = w.paste("", "ca")
+		err = w.paste("", "ca", nil)
 	}
 	if err != nil {
 		return err
 	}
-	return w.each(names, func(m *machine) error {
+	return w.each(names, func(m *computer) error {
 		copied := fmt.Sprintf("cp ca/ca.crt ca/%[1]s.crt ca/%[1]s.key %[1]s/root/tls", m.name)
 		if strings.HasPrefix(m.name, "db") {
 			copied += "; cp ca/standby.crt ca/standby.key " + m.name + "/root/tls"
@@ -75,25 +75,25 @@ func (w *world) machinesUp() error {
 
 // servers makes them: a fresh cluster is what the package makes.
 func (w *world) servers() error {
-	err := w.each(servers, func(m *machine) error {
-		_, err := m.sh(fmt.Sprintf("rm -rf /etc/postgresql/%[1]s /var/lib/postgresql/%[1]s; pg_createcluster %[1]s main -- --no-sync >/dev/null", w.version))
+	err := w.each(servers, func(m *computer) error {
+		_, err := m.Sh(fmt.Sprintf("rm -rf /etc/postgresql/%[1]s /var/lib/postgresql/%[1]s; pg_createcluster %[1]s main -- --no-sync >/dev/null", w.version))
 		if err == nil {
-			err = w.paste(m.name, "server")
+			err = w.paste(m.name, "server", nil)
 		}
 		return err
 	})
 	if err == nil {
-		err = w.paste("db1", "queue")
+		err = w.paste("db1", "queue", nil)
 	}
 	if err == nil {
-		err = w.paste("db2", "standby")
+		err = w.paste("db2", "standby", nil)
 	}
 	return err
 }
 
 // configure makes the policy once, and copies it.
 func (w *world) configure() error {
-	_, err := w.machines["gate1"].sh(`pulse-authorize init --owner you@example.com --inbox imaps://you%40example.com@imap.example.com/INBOX --dir /etc/pulse >/dev/null
+	_, err := w.machines["gate1"].Sh(`pulse-authorize init --owner you@example.com --inbox imaps://you%40example.com@imap.example.com/INBOX --dir /etc/pulse >/dev/null
 cd /etc/pulse
 sed -i 's/^# authserv_id = .*/authserv_id = "mx.example.com"/; s/^allow = \[\]$/&\nmin_reply_interval = "0s"/; s/^allow = \[\]/allow = ["friend@example.org"]/; s/^max_per_run .*/max_per_run = 1000/; s/^max_per_day .*/max_per_day = 100000\nper_sender_per_hour = 100000\npending_per_sender = 1000/' policy.toml
 printf 'WORKER="agent"\nRUN_FLAGS="--proposals"\nSENDER="deliver"\n' >>environment
@@ -103,30 +103,30 @@ cp -a /etc/pulse /srv/policy`)
 	if err != nil {
 		return err
 	}
-	return w.each(append(people, jobs...), func(m *machine) error {
+	return w.each(append(people, jobs...), func(m *computer) error {
 		account := accounts[m.name]
 		if m.name != "gate1" {
-			if _, err := m.sh("rm -rf /etc/pulse; cp -a /srv/policy /etc/pulse"); err != nil {
+			if _, err := m.Sh("rm -rf /etc/pulse; cp -a /srv/policy /etc/pulse"); err != nil {
 				return err
 			}
 		}
 		if m.name == account {
-			if _, err := m.sh("useradd -m " + account); err != nil {
+			if _, err := m.Sh("useradd -m " + account); err != nil {
 				return err
 			}
 		}
-		if err := w.paste(m.name, "machine", "ME=gate1 ACCOUNT=pulse", "ME="+m.name+" ACCOUNT="+account); err != nil {
+		if err := w.paste(m.name, "machine", map[string]string{"ME=gate1 ACCOUNT=pulse": "ME=" + m.name + " ACCOUNT=" + account}); err != nil {
 			return err
 		}
 		if m.name == account {
 			return nil
 		}
-		return w.paste(m.name, "crontab")
+		return w.paste(m.name, "crontab", nil)
 	})
 }
 
 // as returns a line that runs a command as the account of a machine that uses the queue.
-func (m *machine) as(line string) string {
+func (m *computer) as(line string) string {
 	a := accounts[m.name]
 	return fmt.Sprintf(`cd /; export PULSE_QUEUE=postgres:///?service=pulse PULSE_POLICY=/etc/pulse/policy.toml HOME=$(getent passwd %[1]s | cut -d: -f6)
 exec setpriv --reuid %[1]s --regid %[1]s --init-groups -- bash -euo pipefail -c '%[2]s'`, a, line)
@@ -135,7 +135,7 @@ exec setpriv --reuid %[1]s --regid %[1]s --init-groups -- bash -euo pipefail -c 
 // refused runs something that must fail, for a reason.
 func (w *world) refused(on, line, why string) error {
 	m := w.machines[on]
-	out, err := m.sh(m.as(line))
+	out, err := m.Sh(m.as(line))
 	if err == nil || !strings.Contains(err.Error(), why) {
 		return fmt.Errorf("%s on %s was not refused for %q: %s %v", line, on, why, out, err)
 	}
@@ -153,7 +153,7 @@ func (w *world) forged() error {
 
 // working starts cron everywhere, a stream of mail, and two people.
 func (w *world) working() error {
-	if err := w.each(jobs, (*machine).work); err != nil {
+	if err := w.each(jobs, (*computer).work); err != nil {
 		return err
 	}
 	w.stream()
@@ -189,7 +189,7 @@ func (w *world) stream() {
 }
 
 // caught hands in a mail, waits until something of it is noted outside, and returns the machine.
-func (w *world) caught(subject, file string) (*machine, error) {
+func (w *world) caught(subject, file string) (*computer, error) {
 	if err := w.hand(subject); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (w *world) cutOff() (err error) {
 	w.ended = make(chan error, 1)
 	go func() {
 		err := w.until("the worker that was cut off is ended", 100*time.Second, func() (bool, error) {
-			_, err := w.cut.sh("! pgrep -x sleep -u pulse-worker >/dev/null")
+			_, err := w.cut.Sh("! pgrep -x sleep -u pulse-worker >/dev/null")
 			return err == nil, nil
 		})
 		w.lasted = time.Since(w.since)
@@ -28,7 +28,7 @@ func (w *world) cutOff() (err error) {
 func (w *world) gate() error { return w.restarted(w.machines["gate1"]) }
 
 // restarted turns a machine off, and on again.
-func (w *world) restarted(m *machine) error {
+func (w *world) restarted(m *computer) error {
 	m.off()
 	return errors.Join(m.boot(), m.work())
 }
@@ -64,10 +64,10 @@ func (w *world) primary() error {
 	start := time.Now()
 	db1, db2 := w.machines["db1"], w.machines["db2"]
 	db1.off()
-	if _, err := db2.sh("pg_ctlcluster " + w.version + " main promote"); err != nil {
+	if _, err := db2.Sh("pg_ctlcluster " + w.version + " main promote"); err != nil {
 		return err
 	}
-	if err := errors.Join(db1.boot(), w.paste("db1", "standby", "PRIMARY=db1", "PRIMARY=db2")); err != nil {
+	if err := errors.Join(db1.boot(), w.paste("db1", "standby", map[string]string{"PRIMARY=db1": "PRIMARY=db2"})); err != nil {
 		return err
 	}
 	subject := "after the failover"
@@ -101,7 +101,7 @@ func (w *world) drained() error {
 	w.streaming.Wait()
 	m := w.machines["gate2"]
 	err := w.until("all is done", 60*time.Second, func() (bool, error) {
-		out, err := m.sh(m.as("pulse-queue list --json; pulse-queue outbox; pulse-queue list --json"))
+		out, err := m.Sh(m.as("pulse-queue list --json; pulse-queue outbox; pulse-queue list --json"))
 		if err != nil || out != "" {
 			return false, err
 		}
@@ -113,5 +113,5 @@ func (w *world) drained() error {
 	}
 	close(w.night)
 	w.awake.Wait()
-	return w.each(jobs, (*machine).rest)
+	return w.each(jobs, (*computer).rest)
 }

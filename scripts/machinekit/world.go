@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"pulse/scripts/deploykit/page"
+	"pulse/scripts/machine"
 )
 
 // names are the machines, in the order of their addresses. People sit at a machine of their own.
@@ -22,8 +21,8 @@ type world struct {
 	bin, dir string
 	begin    time.Time
 	version  string // of PostgreSQL
-	blocks   []page.Block
-	machines map[string]*machine
+	blocks   []machine.Block
+	machines map[string]*computer
 
 	mu   sync.Mutex
 	mail []string // subjects, as they were handed in
@@ -32,7 +31,7 @@ type world struct {
 	enough    chan struct{} // closed: no more mail
 	awake     sync.WaitGroup
 	night     chan struct{} // closed: nobody says yes any more
-	cut       *machine      // which is cut off
+	cut       *computer     // which is cut off
 	since     time.Time
 	ended     chan error    // of its worker
 	lasted    time.Duration // how long that took
@@ -70,7 +69,7 @@ func (w *world) prepare() error {
 	if err != nil {
 		return err
 	}
-	if w.blocks, err = page.Blocks(string(text)); err != nil {
+	if w.blocks, err = machine.Blocks(string(text)); err != nil {
 		return err
 	}
 	tree, err := os.Getwd()
@@ -84,7 +83,7 @@ func (w *world) prepare() error {
 	}
 	hosts := "127.0.0.1 localhost\n"
 	for i, name := range names {
-		m := &machine{w: w, name: name, address: fmt.Sprintf("10.9.8.%d", i+1)}
+		m := &computer{w: w, name: name, address: fmt.Sprintf("10.9.8.%d", i+1)}
 		w.machines[name] = m
 		hosts += m.address + " " + name + "\n"
 	}
@@ -106,36 +105,30 @@ const system = `cp /usr/local/hosts /etc/hosts
 install -d -m 700 /root/tls`
 
 // block returns a block of the page, with the reader's own values in it.
-func (w *world) block(name string, values ...string) (string, error) {
-	i := slices.IndexFunc(w.blocks, func(b page.Block) bool { return b.Kind == "many" && b.Name == name })
-	if i < 0 {
-		return "", fmt.Errorf("the page has no block %s", name)
+func (w *world) block(name string, values map[string]string) (string, error) {
+	b, err := machine.Find(w.blocks, "many", name)
+	if err != nil {
+		return "", err
 	}
-	text := w.blocks[i].Text
-	for i := 0; i < len(values); i += 2 {
-		if strings.Count(text, values[i]) != 1 {
-			return "", fmt.Errorf("block %s: %q is not in it once", name, values[i])
-		}
-		text = strings.Replace(text, values[i], values[i+1], 1)
-	}
-	return strings.NewReplacer("/15/", "/"+w.version+"/", "ctlcluster 15 ", "ctlcluster "+w.version+" ").Replace(text), nil
+	text, err := b.Filled(values)
+	return strings.NewReplacer("/15/", "/"+w.version+"/", "ctlcluster 15 ", "ctlcluster "+w.version+" ").Replace(text), err
 }
 
 // paste runs a block of the page on a machine, or on a computer beside them.
-func (w *world) paste(on, name string, values ...string) error {
-	text, err := w.block(name, values...)
+func (w *world) paste(on, name string, values map[string]string) error {
+	text, err := w.block(name, values)
 	if err != nil {
 		return err
 	}
 	if on == "" {
 		return w.here("cd ca\n" + text)
 	}
-	_, err = w.machines[on].sh(text)
+	_, err = w.machines[on].Sh(text)
 	return err
 }
 
 // each does something on several machines at once.
-func (w *world) each(list []string, do func(m *machine) error) error {
+func (w *world) each(list []string, do func(m *computer) error) error {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, name := range list {
@@ -151,10 +144,7 @@ func (w *world) hand(subject string) error {
 	w.mail = append(w.mail, subject)
 	n := len(w.mail)
 	w.mu.Unlock()
-	text := "Authentication-Results: mx.example.com; dkim=pass header.d=example.com header.s=s1 header.b=Zm9vYmFy; dmarc=pass header.from=example.com\n" +
-		"DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1;\n\th=from:to:cc:subject:date:message-id; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=Zm9vYmFyEfGh\n" +
-		"From: you@example.com\nTo: you@example.com\nSubject: " + subject + "\nDate: " + time.Now().Format(time.RFC1123Z) +
-		fmt.Sprintf("\nMessage-ID: <%d@example.com>\n\nWhat is new?\n", n)
+	text := machine.Letter(machine.Owner, subject, fmt.Sprint(n), false)
 	name := fmt.Sprintf("%d.%d.host", time.Now().Unix(), n)
 	return errors.Join(w.put("outside/mail/tmp/"+name, text, 0o644), os.Rename(w.dir+"/outside/mail/tmp/"+name, w.dir+"/outside/mail/new/"+name))
 }

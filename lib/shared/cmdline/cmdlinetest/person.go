@@ -19,9 +19,12 @@ const Patience = 20 * time.Second
 
 // Person sits at a terminal in which a command runs.
 type Person struct {
+	Patience time.Duration // as long as Patience, unless it is set
+
 	cmd    *exec.Cmd
 	tty    *os.File
 	screen []byte
+	past   int // what is on the screen before it has been dealt with
 }
 
 // Sit starts a command in a session of its own, at a new terminal that is also its
@@ -62,7 +65,7 @@ func pollable(f *os.File) (*os.File, error) {
 }
 
 // At is the person at a terminal in which a command runs already.
-func At(cmd *exec.Cmd, tty *os.File) *Person { return &Person{cmd: cmd, tty: tty} }
+func At(cmd *exec.Cmd, tty *os.File) *Person { return &Person{Patience: Patience, cmd: cmd, tty: tty} }
 
 // Leave ends the command, if it still runs, and takes the terminal away.
 func (p *Person) Leave() {
@@ -89,9 +92,10 @@ func (p *Person) Resize(rows, columns uint16) error {
 // Sees waits until the screen holds a match, and returns it with its groups.
 func (p *Person) Sees(pattern string) ([]string, error) {
 	want := regexp.MustCompile(pattern)
-	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	p.tty.SetReadDeadline(time.Now().Add(p.Patience))
 	for {
-		if m := want.FindSubmatch(p.screen); m != nil {
+		shown := p.screen[p.past:]
+		if m := want.FindSubmatch(shown); m != nil {
 			var list []string
 			for _, g := range m {
 				list = append(list, string(g))
@@ -99,9 +103,19 @@ func (p *Person) Sees(pattern string) ([]string, error) {
 			return list, nil
 		}
 		if err := p.read(); err != nil {
-			return nil, fmt.Errorf("%q never appeared: %w; the screen:\n%s", pattern, err, p.screen)
+			return nil, fmt.Errorf("%q never appeared: %w; the screen:\n%s", pattern, err, shown)
 		}
 	}
+}
+
+// Past is Sees, and returns all that was shown up to the end of the match, which is not looked at again.
+func (p *Person) Past(pattern string) (string, error) {
+	m, err := p.Sees(`(?s)^.*?` + pattern)
+	if err != nil {
+		return "", err
+	}
+	p.past += len(m[0])
+	return m[0], nil
 }
 
 // Code reads on to the prompt and returns the code that stands in front of it.
@@ -126,14 +140,14 @@ func (p *Person) Answer(line string) error {
 	if err := p.Type(line + "\n"); err != nil {
 		return err
 	}
-	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	p.tty.SetReadDeadline(time.Now().Add(p.Patience))
 	return p.read()
 }
 
 // Wait waits for the end of the command and returns its status and all that
 // reached the terminal, byte for byte.
 func (p *Person) Wait() (status int, screen []byte) {
-	p.tty.SetReadDeadline(time.Now().Add(Patience))
+	p.tty.SetReadDeadline(time.Now().Add(p.Patience))
 	for p.read() == nil {
 	}
 	if err := p.cmd.Wait(); err != nil {

@@ -1,8 +1,4 @@
-// Package page reads the blocks of a manual page that are pasted as they stand.
-//
-// Invariant: what it returns is what a reader of the page sees. Caveat: it knows only the characters
-// of roff that the pages use.
-package page
+package machine
 
 import (
 	"errors"
@@ -41,4 +37,26 @@ func Blocks(page string) (list []Block, err error) {
 		return nil, errors.New("the page has no blocks")
 	}
 	return list, nil
+}
+
+// Filled returns the text of a block with the reader's own values in it, by what they replace. What
+// is not in it once can't be the reader's.
+func (b Block) Filled(values map[string]string) (string, error) {
+	text := b.Text
+	for old, own := range values {
+		if strings.Count(text, old) != 1 {
+			return "", fmt.Errorf("block %s: %q is not in it once", b.Name, old)
+		}
+		text = strings.Replace(text, old, own, 1)
+	}
+	return text, nil
+}
+
+// Find returns the block of a kind and name.
+func Find(list []Block, kind, name string) (Block, error) {
+	i := slices.IndexFunc(list, func(b Block) bool { return b.Kind == kind && b.Name == name })
+	if i < 0 {
+		return Block{}, fmt.Errorf("the page has no block %s: %s", kind, name)
+	}
+	return list[i], nil
 }

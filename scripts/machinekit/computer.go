@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,17 +11,20 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"pulse/scripts/machine"
 )
 
-// machine is a computer: namespaces with files of its own over those of this one. What it
+// computer is a machine: namespaces with files of its own over those of this one. What it
 // wrote to /etc, /var/lib, /root and /home is there again after it was off.
-type machine struct {
+type computer struct {
+	machine.Machine
 	w       *world
 	name    string
 	address string
 	boots   int
-	port    string    // of the switch
-	first   *exec.Cmd // its first process; nil: it is off
+	port    string // of the switch
+	first   *exec.Cmd
 	cron    *exec.Cmd
 }
 
@@ -48,7 +52,7 @@ exec 3>&-
 while :; do sleep 1000 & wait $!; done`
 
 // boot starts a machine, and connects it.
-func (m *machine) boot() error {
+func (m *computer) boot() error {
 	m.boots++
 	m.port = fmt.Sprintf("%s-%d", m.name, m.boots)
 	disk := filepath.Join(m.w.dir, m.name)
@@ -65,21 +69,22 @@ func (m *machine) boot() error {
 	if err != nil {
 		return err
 	}
+	m.Leader = m.first.Process.Pid
 	if up, err := io.ReadAll(r); err != nil || string(up) != "up\n" {
 		return fmt.Errorf("%s does not come up: %v: %s", m.name, err, said.Bytes())
 	}
-	if err := m.w.here(fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d; ip link set %s master switch up", m.port, m.first.Process.Pid, m.port)); err != nil {
+	if err := m.w.here(fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d; ip link set %s master switch up", m.port, m.Leader, m.port)); err != nil {
 		return err
 	}
-	_, err = m.sh("ip addr add " + m.address + "/24 dev eth0; ip link set eth0 up")
+	_, err = m.Sh("ip addr add " + m.address + "/24 dev eth0; ip link set eth0 up")
 	return err
 }
 
 // off takes the power away: all processes end at once, and the network says nothing.
-func (m *machine) off() {
+func (m *computer) off() {
 	_ = m.first.Process.Kill()
 	_ = m.first.Wait()
-	m.first = nil
+	m.Leader = 0
 	if m.cron != nil {
 		_ = m.cron.Wait()
 		m.cron = nil
@@ -87,36 +92,11 @@ func (m *machine) off() {
 }
 
 // cable takes the network away, or gives it back.
-func (m *machine) cable(state string) error { return m.w.here("ip link set " + m.port + " " + state) }
-
-// inside is a command on the machine, as root.
-func (m *machine) inside(args ...string) *exec.Cmd {
-	enter := []string{"-t", fmt.Sprint(m.first.Process.Pid), "-m", "-u", "-n", "-p", "--wd=/", "--", "env", "-i",
-		"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=dumb", "LC_ALL=C.UTF-8"}
-	cmd := exec.Command("nsenter", append(enter, args...)...)
-	cmd.Dir = "/"
-	return cmd
-}
-
-// sh runs lines of bash as root, and returns what they print. The first that fails ends them.
-func (m *machine) sh(lines string) (string, error) {
-	if m.first == nil {
-		return "", errors.New(m.name + " is off")
-	}
-	cmd := m.inside("bash", "-euo", "pipefail", "-c", lines)
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s%s\n%s", m.name, err, out.Bytes(), said.Bytes(), lines)
-	}
-	return out.String(), nil
-}
+func (m *computer) cable(state string) error { return m.w.here("ip link set " + m.port + " " + state) }
 
 // put writes a file on the machine, or on all of them if it is below /usr/local.
 func (w *world) put(name, text string, mode os.FileMode) error {
-	path := filepath.Join(w.dir, name)
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	return errors.Join(err, os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode))
+	return machine.Put(filepath.Join(w.dir, name), text, mode)
 }
 
 // here runs lines of bash beside the machines.
@@ -159,20 +139,20 @@ done
 wait`
 
 // work starts cron.
-func (m *machine) work() error {
+func (m *computer) work() error {
 	f, err := os.OpenFile(m.w.dir+"/outside/cron-"+m.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	m.cron = m.inside("bash", "-c", tab)
+	m.cron = m.Inside(context.Background(), "bash", "-c", tab)
 	m.cron.Stdout, m.cron.Stderr = f, f
 	return m.cron.Start()
 }
 
 // rest ends cron, once nothing runs.
-func (m *machine) rest() error {
-	if _, err := m.sh("touch /run/quiet"); err != nil {
+func (m *computer) rest() error {
+	if _, err := m.Sh("touch /run/quiet"); err != nil {
 		return err
 	}
 	err := m.cron.Wait()
@@ -181,7 +161,7 @@ func (m *machine) rest() error {
 }
 
 // mailed is what cron would have mailed, lines that say the same once.
-func (m *machine) mailed() string {
+func (m *computer) mailed() string {
 	b, _ := os.ReadFile(m.w.dir + "/outside/cron-" + m.name)
 	seen, list := map[string]bool{}, []string{}
 	for line := range strings.SplitSeq(string(b), "\n") {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,27 +12,27 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pulse/scripts/machine"
 )
 
-// machine is a container with a systemd of its own and no network but its loopback. It ends
+// container is a machine with a systemd of its own and no network but its loopback. It ends
 // when this process does, however that ends.
-type machine struct {
+type container struct {
+	machine.Machine
 	root   string // the folder that is its file system
 	nspawn *exec.Cmd
-	leader string // its process 1, as it is numbered here
 	once   sync.Once
 }
 
 // poweroff is SIGRTMIN+4, on which systemd shuts down.
 const poweroff = syscall.Signal(38)
 
-const patience = 2 * time.Minute // with what should take seconds, on a machine that is busy
-
 // name is what the container is called here, beside others of this kind.
-func (m *machine) name() string { return "pulse-deploy-" + strconv.Itoa(os.Getpid()) }
+func (m *container) name() string { return "pulse-deploy-" + strconv.Itoa(os.Getpid()) }
 
 // boot starts the machine and returns when everything of its default target was started.
-func (m *machine) boot() error {
+func (m *container) boot() error {
 	dir, err := os.MkdirTemp("", "boot") // short enough for the name of a socket
 	if err != nil {
 		return err
@@ -71,8 +69,8 @@ func (m *machine) boot() error {
 }
 
 // ready waits for the word of systemd that it is up, and learns the leader from nspawn.
-func (m *machine) ready(notify *net.UnixConn) error {
-	if err := notify.SetReadDeadline(time.Now().Add(patience)); err != nil {
+func (m *container) ready(notify *net.UnixConn) error {
+	if err := notify.SetReadDeadline(time.Now().Add(machine.Patience)); err != nil {
 		return err
 	}
 	buf := make([]byte, 4096)
@@ -85,39 +83,36 @@ func (m *machine) ready(notify *net.UnixConn) error {
 		for line := range strings.Lines(string(buf[:n])) {
 			line = strings.TrimSpace(line)
 			if pid, ok := strings.CutPrefix(line, "X_NSPAWN_LEADER_PID="); ok {
-				m.leader = pid
+				m.Leader, err = strconv.Atoi(pid)
 			}
 			if line == "READY=1" {
-				return nil
+				return err
 			}
 		}
 	}
 }
 
 // cut is a power failure: every process of the machine is killed at once.
-func (m *machine) cut() error {
+func (m *container) cut() error {
 	return m.end(syscall.SIGKILL)
 }
 
 // shutdown ends the machine as poweroff does.
-func (m *machine) shutdown() error {
+func (m *container) shutdown() error {
 	return m.end(poweroff)
 }
 
-func (m *machine) end(signal syscall.Signal) error {
-	if m.leader == "" {
+func (m *container) end(signal syscall.Signal) error {
+	pid := m.Leader
+	if pid == 0 {
 		return nil
 	}
-	pid, err := strconv.Atoi(m.leader)
-	if err != nil {
-		return err
-	}
-	m.leader = ""
+	m.Leader = 0
 	if err := syscall.Kill(pid, signal); err != nil {
 		return err
 	}
-	timer := time.AfterFunc(patience, func() { _ = m.nspawn.Process.Kill() })
-	err = m.nspawn.Wait()
+	timer := time.AfterFunc(machine.Patience, func() { _ = m.nspawn.Process.Kill() })
+	err := m.nspawn.Wait()
 	if !timer.Stop() {
 		return errors.New("the machine does not end")
 	}
@@ -129,40 +124,14 @@ func (m *machine) end(signal syscall.Signal) error {
 }
 
 // gone ends the machine if it is there, and removes what nspawn leaves.
-func (m *machine) gone() (err error) {
+func (m *container) gone() (err error) {
 	m.once.Do(func() { // by a signal, or in the end
 		err = errors.Join(m.cut(), m.ungroup(), os.RemoveAll("/run/systemd/nspawn/propagate/"+m.name()))
 	})
 	return err
 }
 
-// inside returns a command that is run as root in the machine.
-func (m *machine) inside(ctx context.Context, args ...string) *exec.Cmd {
-	c := exec.CommandContext(ctx, "nsenter", append([]string{"-t", m.leader, "-a", "--", "env", "-i",
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "TERM=dumb", "HOME=/root"}, args...)...)
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return c
-}
-
-// sh runs a line of bash as root in the machine and returns what it printed. A line that fails
-// is an error.
-func (m *machine) sh(line string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c := m.inside(ctx, "bash", "-euo", "pipefail", "-c", line)
-	var out, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &out, &stderr
-	if err := c.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s\n%w\n%s%s", line, err, out.String(), stderr.String())
-	}
-	return out.String(), nil
-}
-
 // put writes a file of the machine.
-func (m *machine) put(name, text string, mode os.FileMode) error {
-	path := filepath.Join(m.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode))
+func (m *container) put(name, text string, mode os.FileMode) error {
+	return machine.Put(filepath.Join(m.root, name), text, mode)
 }
