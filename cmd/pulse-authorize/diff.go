@@ -55,15 +55,12 @@ func diff(c *cli.Context) error {
 }
 
 // compared leaves the comparison to its own goroutine, so that a signal ends the command.
-func compared(ctx context.Context, old, new *policy.Policy) (list []compare.Difference, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		list, err = compare.Policies(old, new, cmdline.Schema)
-	}()
+func compared(ctx context.Context, old, new *policy.Policy) ([]compare.Difference, error) {
+	done := make(chan []compare.Difference, 1)
+	go func() { done <- compare.Policies(old, new, cmdline.Schema) }()
 	select {
-	case <-done:
-		return list, err
+	case list := <-done:
+		return list, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
