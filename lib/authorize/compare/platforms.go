@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"reflect"
-
 	"pulse/lib/shared/peer"
 	"pulse/lib/shared/policy"
 )
@@ -34,14 +32,4 @@ func chatsOf(pl *policy.Platform) map[peer.ID]*policy.Chat {
 		out[pl.Chats[i].ID] = &pl.Chats[i]
 	}
 	return out
-}
-
-// differing returns the index of the first element that is not the same in both; -1: none.
-func differing[T any](a, b []T) int {
-	for i := range max(len(a), len(b)) {
-		if i >= len(a) || i >= len(b) || !reflect.DeepEqual(a[i], b[i]) {
-			return i
-		}
-	}
-	return -1
 }

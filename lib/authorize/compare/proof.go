@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -187,7 +188,7 @@ func (p *proof) what(s *search) (what string) {
 
 func (s *search) sameReceivers() bool {
 	return sameNames(s.old.AuthservIDs, s.new.AuthservIDs) && s.old.Verdict == s.new.Verdict &&
-		differing(s.old.Receivers, s.new.Receivers) < 0
+		reflect.DeepEqual(s.old.Receivers, s.new.Receivers)
 }
 
 // proofs remembers, for the receivers that two policies have for a source, a proof for each

@@ -68,7 +68,7 @@ func (s *search) receivers() []Difference {
 		return nil
 	}
 	key := "receiver"
-	if differing(s.old.Receivers, s.new.Receivers) < 0 {
+	if reflect.DeepEqual(s.old.Receivers, s.new.Receivers) {
 		if key = "verdict"; s.old.Verdict == s.new.Verdict {
 			key = "authserv_id"
 		}

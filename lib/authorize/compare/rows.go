@@ -30,34 +30,27 @@ func (v *valued) rows(was, is []policy.ApprovalRow) {
 
 // row compares two rows about the same. Fewer names are fewer people whose yes counts.
 func (v *valued) row(was, is *policy.ApprovalRow) {
-	say := func(way Direction, key, from, to string) {
-		v.add(way, rowKey, "%s: %s %s -> %s", about(is), key, from, to)
+	say := func(wider, narrower bool, key, from, to string) {
+		switch {
+		case wider:
+			v.add(Wider, rowKey, "%s: %s %s -> %s", about(is), key, from, to)
+		case narrower:
+			v.add(Narrower, rowKey, "%s: %s %s -> %s", about(is), key, from, to)
+		}
 	}
-	switch {
-	case is.Count < was.Count:
-		say(Wider, "count", fmt.Sprint(was.Count), fmt.Sprint(is.Count))
-	case is.Count > was.Count:
-		say(Narrower, "count", fmt.Sprint(was.Count), fmt.Sprint(is.Count))
+	say(is.Count < was.Count, is.Count > was.Count, "count", fmt.Sprint(was.Count), fmt.Sprint(is.Count))
+	say(was.NotAuthor && !is.NotAuthor, !was.NotAuthor && is.NotAuthor, "not_author", fmt.Sprint(was.NotAuthor), fmt.Sprint(is.NotAuthor))
+	more := is.Approvers == nil || slices.ContainsFunc(is.Approvers, func(n string) bool { return !slices.Contains(was.Approvers, n) })
+	less := was.Approvers == nil || slices.ContainsFunc(was.Approvers, func(n string) bool { return !slices.Contains(is.Approvers, n) })
+	say(was.Approvers != nil && more, is.Approvers != nil && less, "approvers", names(was), names(is))
+}
+
+// names says who may say the yes that a row wants.
+func names(r *policy.ApprovalRow) string {
+	if r.Approvers == nil {
+		return "anyone"
 	}
-	switch {
-	case was.NotAuthor && !is.NotAuthor:
-		say(Wider, "not_author", "true", "false")
-	case !was.NotAuthor && is.NotAuthor:
-		say(Narrower, "not_author", "false", "true")
-	}
-	more := slices.ContainsFunc(is.Approvers, func(n string) bool { return !slices.Contains(was.Approvers, n) })
-	less := slices.ContainsFunc(was.Approvers, func(n string) bool { return !slices.Contains(is.Approvers, n) })
-	from, to := strings.Join(was.Approvers, ", "), strings.Join(is.Approvers, ", ")
-	switch {
-	case was.Approvers == nil && is.Approvers != nil:
-		say(Narrower, "approvers", "anyone", to)
-	case was.Approvers != nil && is.Approvers == nil:
-		say(Wider, "approvers", from, "anyone")
-	case more:
-		say(Wider, "approvers", from, to)
-	case less:
-		say(Narrower, "approvers", from, to)
-	}
+	return strings.Join(r.Approvers, ", ")
 }
 
 // about says what a row is about.
@@ -86,10 +79,7 @@ func about(r *policy.ApprovalRow) string {
 
 // wanting says whose yes a row wants.
 func wanting(r *policy.ApprovalRow) string {
-	text := "anyone"
-	if r.Approvers != nil {
-		text = strings.Join(r.Approvers, ", ")
-	}
+	text := names(r)
 	if r.Count > 1 {
 		text = fmt.Sprintf("%d of %s", r.Count, text)
 	}

@@ -13,27 +13,21 @@ import (
 // and how a person's yes is given.
 func values(old, new *policy.Policy, load Schemas) []Difference {
 	v := &valued{old: old, new: new}
-	for _, l := range []struct {
-		key string
-		of  func(l *policy.Limits) int
-	}{
-		{"max_per_run", func(l *policy.Limits) int { return l.MaxPerRun }},
-		{"max_per_day", func(l *policy.Limits) int { return l.MaxPerDay }},
-		{"per_sender_per_hour", func(l *policy.Limits) int { return l.PerSenderPerHour }},
-		{"pending_per_sender", func(l *policy.Limits) int { return l.PendingPerSender }},
-		{"max_attempts", func(l *policy.Limits) int { return l.MaxAttempts }},
-		{"max_restarts", func(l *policy.Limits) int { return l.MaxRestarts }},
-		{"max_closes_per_run", func(l *policy.Limits) int { return l.MaxClosesPerRun }},
-		{"max_continues", func(l *policy.Limits) int { return l.MaxContinues }},
-		{"max_revisions", func(l *policy.Limits) int { return l.MaxRevisions }},
-	} {
-		higher(v, "limits."+l.key, l.of(&old.Limits), l.of(&new.Limits))
-	}
-	higher(v, "limits.review_expires", old.Limits.ReviewExpires, new.Limits.ReviewExpires)
-	higher(v, "limits.resurface", old.Limits.Resurface, new.Limits.Resurface)
-	lower(v, "limits.hold_after_yes", old.Limits.HoldAfterYes, new.Limits.HoldAfterYes)
-	lower(v, "limits.disk_reserve", old.Limits.DiskReserve, new.Limits.DiskReserve)
-	v.other("limits.keep_refused", old.Limits.KeepRefused, new.Limits.KeepRefused)
+	was, is := &old.Limits, &new.Limits
+	higher(v, "limits.max_per_run", was.MaxPerRun, is.MaxPerRun)
+	higher(v, "limits.max_per_day", was.MaxPerDay, is.MaxPerDay)
+	higher(v, "limits.per_sender_per_hour", was.PerSenderPerHour, is.PerSenderPerHour)
+	higher(v, "limits.pending_per_sender", was.PendingPerSender, is.PendingPerSender)
+	higher(v, "limits.max_attempts", was.MaxAttempts, is.MaxAttempts)
+	higher(v, "limits.max_restarts", was.MaxRestarts, is.MaxRestarts)
+	higher(v, "limits.max_closes_per_run", was.MaxClosesPerRun, is.MaxClosesPerRun)
+	higher(v, "limits.max_continues", was.MaxContinues, is.MaxContinues)
+	higher(v, "limits.max_revisions", was.MaxRevisions, is.MaxRevisions)
+	higher(v, "limits.review_expires", was.ReviewExpires, is.ReviewExpires)
+	higher(v, "limits.resurface", was.Resurface, is.Resurface)
+	lower(v, "limits.hold_after_yes", was.HoldAfterYes, is.HoldAfterYes)
+	lower(v, "limits.disk_reserve", was.DiskReserve, is.DiskReserve)
+	v.other("limits.keep_refused", was.KeepRefused, is.KeepRefused)
 	v.other("outbound.scheme", old.Outbound.Scheme, new.Outbound.Scheme)
 	v.drafts()
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)
@@ -58,21 +52,18 @@ func (v *valued) add(direction Direction, key, format string, args ...any) {
 
 // higher compares a key of which more is wider.
 func higher[T cmp.Ordered](v *valued, key string, was, is T) {
-	switch {
-	case is > was:
-		v.add(Wider, key, "%v -> %v", shown(was), shown(is))
-	case is < was:
-		v.add(Narrower, key, "%v -> %v", shown(was), shown(is))
-	}
+	v.ordered(key, was, is, cmp.Compare(is, was))
 }
 
 // lower compares a key of which less is wider.
 func lower[T cmp.Ordered](v *valued, key string, was, is T) {
-	switch {
-	case is < was:
-		v.add(Wider, key, "%v -> %v", shown(was), shown(is))
-	case is > was:
-		v.add(Narrower, key, "%v -> %v", shown(was), shown(is))
+	v.ordered(key, was, is, cmp.Compare(was, is))
+}
+
+// ordered adds a line about two values, unless they are equal: wider if way is above 0.
+func (v *valued) ordered(key string, was, is any, way int) {
+	if way != 0 {
+		v.add(map[int]Direction{1: Wider, -1: Narrower}[way], key, "%v -> %v", shown(was), shown(is))
 	}
 }
 
@@ -117,38 +108,25 @@ func short(d time.Duration) string {
 var levels = []string{"terminal", "user", "signature"}
 
 func (v *valued) approval(was, is *policy.Approval) {
-	if from, to := slices.Index(levels, was.Require), slices.Index(levels, is.Require); from != to {
-		way := Narrower
-		if to < from {
-			way = Wider
-		}
-		v.add(way, "approval.require", "%s -> %s", was.Require, is.Require)
-	}
-	const group = "approval.approver_group"
-	switch {
-	case was.ApproverGroup == is.ApproverGroup:
-	case is.ApproverGroup == "":
-		v.add(Wider, group, "%s -> absent: any group will do", was.ApproverGroup)
-	case was.ApproverGroup == "":
-		v.add(Narrower, group, "absent -> %s", is.ApproverGroup)
-	default:
-		v.add(Other, group, "%s -> %s: who is in a group is not compared", was.ApproverGroup, is.ApproverGroup)
-	}
-	v.signers(was.AllowedSigners, is.AllowedSigners)
+	from, to := slices.Index(levels, was.Require), slices.Index(levels, is.Require)
+	v.ordered("approval.require", was.Require, is.Require, cmp.Compare(from, to))
+	v.named("approval.approver_group", was.ApproverGroup, is.ApproverGroup, Wider, ": any group will do", ": who is in a group is not compared")
+	v.named("approval.allowed_signers", was.AllowedSigners, is.AllowedSigners, Narrower, ": no yes may be signed", ": what is in the files is not compared")
 	v.other("approval.ledger", was.Ledger, is.Ledger)
 	v.rows(was.Rows, is.Rows)
 }
 
-// signers compares who may sign a yes. The files are not opened.
-func (v *valued) signers(was, is string) {
-	const key = "approval.allowed_signers"
+// named compares a key that names something outside the policy. without says which way it is to take
+// the key out, gone what follows then, and unseen what nobody looks at if both have it.
+func (v *valued) named(key, was, is string, without Direction, gone, unseen string) {
+	with := map[Direction]Direction{Wider: Narrower, Narrower: Wider}[without]
 	switch {
 	case was == is:
-	case was == "":
-		v.add(Wider, key, "absent -> %s: a yes may be signed", is)
 	case is == "":
-		v.add(Narrower, key, "%s -> absent: no yes may be signed", was)
+		v.add(without, key, "%s -> absent%s", was, gone)
+	case was == "":
+		v.add(with, key, "absent -> %s", is)
 	default:
-		v.add(Other, key, "%s -> %s: what is in the files is not compared", was, is)
+		v.add(Other, key, "%s -> %s%s", was, is, unseen)
 	}
 }

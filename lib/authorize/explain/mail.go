@@ -22,7 +22,7 @@ var mailing = [...]maker{
 }
 
 // mail is a change of a copy of the message.
-func mail(s *Subject, what string, change func(*envelope.Message)) []Change {
+func mail(what string, change func(*envelope.Message)) []Change {
 	return []Change{{What: what, apply: func(s *Subject) {
 		m := *s.Message
 		m.Headers = slices.Clone(m.Headers)
@@ -48,7 +48,7 @@ func byHand(s *Subject, a *answer) []Change {
 	if !a.id.Automatic {
 		return nil
 	}
-	return mail(s, "a person would have to send it, without a field by which programs and lists mark theirs", func(m *envelope.Message) {
+	return mail("a person would have to send it, without a field by which programs and lists mark theirs", func(m *envelope.Message) {
 		for _, name := range []string{"Auto-Submitted", "X-Autoreply", "X-Autorespond", "Precedence", "List-Id", "Content-Type", "Return-Path"} {
 			replace(m, name, "")
 		}
@@ -65,7 +65,7 @@ func dated(s *Subject, a *answer) []Change {
 		return nil
 	}
 	what := fmt.Sprintf("it would have to be written and to arrive within %s of when it is fetched", duration.Text(s.Policy.MaxAge))
-	return mail(s, what, func(m *envelope.Message) {
+	return mail(what, func(m *envelope.Message) {
 		m.Received = m.Fetched
 		replace(m, "Date", m.Fetched.Format(time.RFC1123Z))
 	})
@@ -76,7 +76,7 @@ func addressed(s *Subject, _ *answer) []Change {
 		return nil
 	}
 	to := s.Policy.Recipients[0]
-	return mail(s, "it would have to go to "+to+" and to nobody else", func(m *envelope.Message) {
+	return mail("it would have to go to "+to+" and to nobody else", func(m *envelope.Message) {
 		replace(m, "To", to)
 		replace(m, "Cc", "")
 	})
@@ -93,7 +93,7 @@ func signed(s *Subject, a *answer) []Change {
 	}
 	if s.Message.DKIM != nil || identity.NeedsDKIM(s.Message, s.Policy) {
 		what := fmt.Sprintf("%s would have to sign it with DKIM (d=%s), covering %s, and to publish a DMARC record", domain, domain, sealed)
-		return mail(s, what, func(m *envelope.Message) { checked(m, domain) })
+		return mail(what, func(m *envelope.Message) { checked(m, domain) })
 	}
 	r, ok := s.Policy.Receiver(s.Message.Source)
 	if !ok || len(r.AuthservIDs) == 0 {
@@ -104,7 +104,7 @@ func signed(s *Subject, a *answer) []Change {
 		id = strings.Replace(r.AuthservIDs[0], "*", "mx", 1)
 	}
 	what := fmt.Sprintf("%s would have to confirm dmarc=pass for %s and dkim=pass with header.d=%s, by a signature that covers %s", id, domain, domain, sealed)
-	return mail(s, what, func(m *envelope.Message) { confirmed(m, id, domain) })
+	return mail(what, func(m *envelope.Message) { confirmed(m, id, domain) })
 }
 
 // covered are the fields of sealed as message.dkim has them, and those that say how the body
@@ -134,7 +134,7 @@ func mentioned(s *Subject, _ *answer) []Change {
 	if s.Message.Sender == nil || s.Message.Sender.Mentioned || silent(s.Message.Webhook) {
 		return nil
 	}
-	return mail(s, "it would have to mention the agent", func(m *envelope.Message) {
+	return mail("it would have to mention the agent", func(m *envelope.Message) {
 		from := *m.Sender
 		from.Mentioned = true
 		m.Sender = &from
@@ -148,7 +148,7 @@ func secret(s *Subject, _ *answer) []Change {
 	if s.Message.Webhook == nil {
 		return nil
 	}
-	return mail(s, "it would have to be signed with the secret of "+s.Message.Source+", at the time when it arrives", func(m *envelope.Message) {
+	return mail("it would have to be signed with the secret of "+s.Message.Source+", at the time when it arrives", func(m *envelope.Message) {
 		w := *m.Webhook
 		w.Result, w.Why = envelope.WebhookPass, ""
 		m.Webhook = &w

@@ -21,8 +21,8 @@ func platformOf(s *Subject) int {
 }
 
 // withPlatform changes the nth [[platform]].
-func withPlatform(nth int, risk string, set func(*policy.Platform), edits ...Edit) Change {
-	return change(risk, func(p *policy.Policy) {
+func withPlatform(nth int, set func(*policy.Platform), edits ...Edit) Change {
+	return change("", func(p *policy.Policy) {
 		p.Platforms = slices.Clone(p.Platforms)
 		pl := &p.Platforms[nth]
 		pl.Chats = slices.Clone(pl.Chats)
@@ -48,7 +48,7 @@ func chat(s *Subject, _ *answer) (list []Change) {
 	}
 	if !slices.Contains(pl.AllowedIDs, from.ID) {
 		more := with(pl.AllowedIDs, from.ID)
-		list = append(list, withPlatform(nth, "", func(pl *policy.Platform) { pl.AllowedIDs = more },
+		list = append(list, withPlatform(nth, func(pl *policy.Platform) { pl.AllowedIDs = more },
 			Edit{Table: "platform", Nth: nth, Key: "allowed_ids", Value: ids(more)}))
 	}
 	return list
@@ -65,14 +65,14 @@ func inChat(s *Subject, nth int) []Change {
 	i := slices.IndexFunc(pl.Chats, func(c policy.Chat) bool { return c.ID == from.Chat })
 	if i < 0 {
 		added := policy.Chat{ID: from.Chat, Enabled: true, RequireMention: true}
-		return []Change{withPlatform(nth, "", func(pl *policy.Platform) { pl.Chats = append(pl.Chats, added) },
+		return []Change{withPlatform(nth, func(pl *policy.Platform) { pl.Chats = append(pl.Chats, added) },
 			Edit{Table: "platform.chat", Nth: New, In: nth, Key: "id", Value: from.Chat.JSON()})}
 	}
 	at := Edit{Table: "platform.chat", Nth: i, In: nth}
 	edit := func(key, value string, set func(*policy.Chat)) Change {
 		e := at
 		e.Key, e.Value = key, value
-		return withPlatform(nth, "", func(pl *policy.Platform) { set(&pl.Chats[i]) }, e)
+		return withPlatform(nth, func(pl *policy.Platform) { set(&pl.Chats[i]) }, e)
 	}
 	more := with(pl.Chats[i].AllowedSenders, from.ID)
 	return []Change{
@@ -115,7 +115,7 @@ func platformAction(s *Subject, a *answer) []Change {
 		return nil
 	}
 	list := with(s.Policy.Platforms[nth].Actions, a.d.Action)
-	return []Change{withPlatform(nth, "", func(pl *policy.Platform) { pl.Actions = list },
+	return []Change{withPlatform(nth, func(pl *policy.Platform) { pl.Actions = list },
 		Edit{Table: "platform", Nth: nth, Key: "actions", Value: array(list)})}
 }
 
@@ -129,7 +129,7 @@ func toolOfChat(s *Subject, a *answer) []Change {
 		for i := range pl.Chats {
 			if c := &pl.Chats[i]; c.ID == a.id.Chat && c.Tools != nil && !slices.Contains(c.Tools, s.Request.Tool) {
 				list := with(c.Tools, s.Request.Tool)
-				return []Change{withPlatform(nth, "", func(pl *policy.Platform) { pl.Chats[i].Tools = list },
+				return []Change{withPlatform(nth, func(pl *policy.Platform) { pl.Chats[i].Tools = list },
 					Edit{Table: "platform.chat", Nth: i, In: nth, Key: "tools.allow", Value: array(list)})}
 			}
 		}

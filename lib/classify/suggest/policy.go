@@ -24,7 +24,7 @@ func (p *page) policy(s *Survey, verdicts []verdict) {
 	case c.pinned:
 		p.alignment(s, worth(s, verdicts, true), c.sure)
 		p.pins(verdicts)
-		p.evidence(s, &c)
+		p.evidence(&c)
 	case c.unusable:
 		p.text("The receiver's word can't be used. Let pulse verify DKIM itself: pulse-fetch does so with this line in its policy.")
 		p.line(`evidence = "dkim"`)
@@ -88,7 +88,7 @@ func (v *verdict) by(e policy.Evidence) *way {
 }
 
 // evidence writes the line for pulse's own check, where it is worth having besides.
-func (p *page) evidence(s *Survey, c *conclusion) {
+func (p *page) evidence(c *conclusion) {
 	switch {
 	case c.unusable:
 		p.text("The sources without a pin need pulse's own check of DKIM, and pulse-fetch makes it with this line in its policy:")

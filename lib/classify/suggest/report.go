@@ -37,7 +37,7 @@ func (s *Survey) Report() string {
 		}
 		src.count()
 		v := src.judge()
-		p.source(s, &v)
+		p.source(&v)
 		verdicts = append(verdicts, v)
 	}
 	p.policy(s, verdicts)
@@ -45,7 +45,7 @@ func (s *Survey) Report() string {
 }
 
 // source reports on one source.
-func (p *page) source(s *Survey, v *verdict) {
+func (p *page) source(v *verdict) {
 	p.text("")
 	p.text("== %s, %s", quote(v.src.name), plural(len(v.src.mails), "mail"))
 	p.text("")

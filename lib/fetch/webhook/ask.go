@@ -136,12 +136,7 @@ func find(v record.Value, path string) (list []record.Value) {
 		_ = v.Elements(func(_ int, v record.Value) error { return into(v) })
 	}
 	if name != "*" && v[0] == '{' {
-		_ = v.Each(func(is string, v record.Value) error {
-			if is == name {
-				return into(v)
-			}
-			return nil
-		})
+		_ = v.Each(record.To(name, into))
 	}
 	return list
 }

@@ -176,7 +176,10 @@ func (r *Request) verifyStandard(w *envelope.Webhook, keys [][]byte, received ti
 func conclude(w *envelope.Webhook, good bool, field string, keys int, received time.Time) {
 	switch off := w.Timestamp.Sub(received.Truncate(time.Second)); {
 	case !good:
-		w.Result, w.Why = fail(field, keys)
+		w.Result, w.Why = envelope.WebhookFail, "no secret makes the signature in "+field
+		if keys == 0 {
+			w.Why = "there is no secret for " + field
+		}
 	case w.Timestamp.IsZero():
 		w.Result = envelope.WebhookPass
 	case off.Abs() > tolerance:
@@ -202,13 +205,6 @@ func (r *Request) verifyPlain(w *envelope.Webhook, keys [][]byte) {
 		good = good || match
 	}
 	conclude(w, good, "X-Pulse-Signature", len(keys), time.Time{})
-}
-
-func fail(field string, keys int) (envelope.WebhookResult, string) {
-	if keys == 0 {
-		return envelope.WebhookFail, "there is no secret for " + field
-	}
-	return envelope.WebhookFail, "no secret makes the signature in " + field
 }
 
 func sum(key []byte, pieces ...string) []byte {
