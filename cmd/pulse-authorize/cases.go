@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -97,22 +96,7 @@ func (t *suite) file(name string) error {
 		return err
 	}
 	defer f.Close()
-	in := record.NewReader(f, name, cmdline.MaxRecord(t.Context), replay.Members...)
-	for {
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = t.one(rec)
-		}
-		if err == nil {
-			err = t.Context.Context.Err()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return cmdline.Each(t.Context, record.NewReader(f, name, cmdline.MaxRecord(t.Context), replay.Members...), t.one)
 }
 
 // one decides on one record.

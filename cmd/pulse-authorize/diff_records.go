@@ -35,7 +35,7 @@ func diffRecords(c *cli.Context, old, new *policy.Policy) error {
 		return err
 	}
 	d := differ{Context: c, old: old, new: new, follower: compare.NewFollower(old, new), name: name, out: bufio.NewWriterSize(c.App.Writer, 64<<10)}
-	err = d.all(record.NewReader(in, name, cmdline.MaxRecord(c), replay.Members...))
+	err = cmdline.Each(c, record.NewReader(in, name, cmdline.MaxRecord(c), replay.Members...), d.one)
 	if flushed := d.out.Flush(); err == nil {
 		err = flushed
 	}
@@ -72,29 +72,11 @@ type differ struct {
 	asks                 *policy.Policy // of the first unknown, the policy that asks for the check
 }
 
-func (d *differ) all(r *record.Reader) error {
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && cmdline.Lone(d.Context, rec) {
-			continue
-		}
-		if err == nil {
-			err = d.one(rec)
-		}
-		if err == nil {
-			err = d.Context.Context.Err()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // one compares the answers to one record.
 func (d *differ) one(rec *record.Record) error {
+	if cmdline.Lone(d.Context, rec) {
+		return nil
+	}
 	c, err := replay.Read(rec)
 	if errors.Is(err, record.ErrMissing) {
 		return fault.Failedf("pulse-queue list --all --json | pulse-authorize diff OLD NEW --records -", "%w", err)

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,7 +11,6 @@ import (
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
-	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/sandbox"
 )
@@ -41,40 +39,25 @@ func explainRecords(c *cli.Context) error {
 	if c.Bool("json") {
 		show = asJSON
 	}
-	for n := 0; ; {
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return out.Flush()
+	n := 0
+	err = cmdline.Each(c, in, func(rec *record.Record) error {
+		if cmdline.Lone(c, rec) {
+			return nil
 		}
-		if err == nil && cmdline.Lone(c, rec) {
-			continue
-		}
-		var x *explain.Explanation
-		if err == nil {
-			x, err = explained(rec, p)
-		}
-		if err == nil {
-			err = record.WriteLine(out, show(x, n))
-		}
+		s, err := explain.Read(rec, p, workspace.World{})
 		if err != nil {
-			return errors.Join(err, out.Flush())
+			return fault.Failedf("pulse-fetch … | pulse-authorize explain", "%w", err)
 		}
 		n++
-	}
+		return record.WriteLine(out, show(explain.Of(s), n))
+	})
+	return errors.Join(err, out.Flush())
 }
 
-func explained(rec *record.Record, p *policy.Policy) (*explain.Explanation, error) {
-	s, err := explain.Read(rec, p, workspace.World{})
-	if err != nil {
-		return nil, fault.Failedf("pulse-fetch … | pulse-authorize explain", "%w", err)
-	}
-	return explain.Of(s), nil
-}
-
-// asText returns the lines about a record. An empty line stands between two records.
+// asText returns the lines about the nth record. An empty line stands between two records.
 func asText(x *explain.Explanation, n int) []byte {
 	text := strings.Join(x.Lines(), "\n") + "\n"
-	if n > 0 {
+	if n > 1 {
 		text = "\n" + text
 	}
 	return []byte(text)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -28,17 +27,9 @@ func suggestPolicy(c *cli.Context) error {
 	survey := suggest.New(owner)
 	stdin := cmdline.Stdin(c, 0, func() error { return nil })
 	in := record.NewReader(stdin, "stdin", cmdline.MaxRecord(c), identity.OriginMembers...)
-	for {
-		rec, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			_, err = io.WriteString(c.App.Writer, survey.Report())
-			return err
-		}
-		if err != nil {
-			return err
-		}
+	err := cmdline.Each(c, in, func(rec *record.Record) error {
 		if cmdline.Lone(c, rec) {
-			continue
+			return nil
 		}
 		origin, err := identity.ReadOrigin(rec)
 		if err != nil {
@@ -47,5 +38,10 @@ func suggestPolicy(c *cli.Context) error {
 		if origin.Message != nil {
 			survey.Add(origin.Message)
 		}
+		return nil
+	})
+	if err == nil {
+		_, err = io.WriteString(c.App.Writer, survey.Report())
 	}
+	return err
 }
