@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pulse/lib/authorize/compare"
+	"pulse/lib/authorize/layout"
 	"pulse/lib/authorize/replay"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/record"
@@ -21,7 +22,7 @@ var noise = strings.NewReplacer("max_per_day = 100", "max_per_day = 900", `max_a
 // TestSeededAllowIsFirst: whatever is allowed that was rejected, the first line says so,
 // and by which key, also among other changes of the policy.
 func TestSeededAllowIsFirst(t *testing.T) {
-	text := initial(t)
+	text := initial()
 	seeded := map[string]string{
 		"owners":           strings.Replace(text, `owners = ["me@example.com"]`, `owners = ["me@example.com", "you@example.com"]`, 1),
 		"allowed_external": strings.Replace(text, "allowed_external = []", `allowed_external = ["@partner.example"]`, 1),
@@ -69,9 +70,9 @@ func allowing(text string, row policy.Row, trust terms.Trust, a terms.Action) st
 	return text
 }
 
-func initial(t *testing.T) string {
-	t.Helper()
-	return strings.NewReplacer("@OWNER@", "me@example.com", "@PIN@", `authserv_id = "mx.google.com"`, "@AGENTS@", `["agent@example.com", "agent+write@example.com"]`).Replace(template)
+func initial() string {
+	text := layout.Policy("me@example.com", []string{"agent@example.com", "agent+write@example.com"}, nil)
+	return strings.Replace(text, `# authserv_id = "mx.example.com"`, `authserv_id = "mx.google.com"`, 1)
 }
 
 func parsed(t *testing.T, name, text string) *policy.Policy {
@@ -152,7 +153,7 @@ func again(t *testing.T, line []byte, old, new *policy.Policy) compare.Direction
 func TestDiffEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	old, new := parsed(t, "old", initial(t)), parsed(t, "new", initial(t)+"[tools]\nprofile = \"coding\"\n")
+	old, new := parsed(t, "old", initial()), parsed(t, "new", initial()+"[tools]\nprofile = \"coding\"\n")
 	if _, err := compared(ctx, old, new); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}

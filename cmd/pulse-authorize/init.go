@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/layout"
 	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -67,24 +68,16 @@ func policyOf(c *cli.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, domain, _ := strings.Cut(c.String("owner"), "@")
-	pin := noPin
 	r, ok := receivers.BySource(strings.ToLower(inbox))
 	if name := c.String("receiver"); name != "" {
 		if r, ok = receivers.ByName(name); !ok {
 			return "", unknownReceiver(name)
 		}
 	}
-	if ok {
-		pin = presetLines(&r)
+	if !ok {
+		return layout.Policy(c.String("owner"), agents, nil), nil
 	}
-	if receivers.SignsNoTo(domain) && !r.Probed {
-		var b preset
-		b.line("\n#")
-		b.unsigned("Your own mail goes out through Outlook.com:")
-		pin += strings.TrimSuffix(b.String(), "\n")
-	}
-	return strings.NewReplacer("@OWNER@", c.String("owner"), "@PIN@", pin, "@AGENTS@", list(agents)).Replace(template), nil
+	return layout.Policy(c.String("owner"), agents, &r), nil
 }
 
 // initFiles writes the files of a gate and says what comes next.
@@ -93,19 +86,19 @@ func initFiles(c *cli.Context, text string) error {
 	if inbox == "" {
 		return fault.Usagef("pulse-authorize init --owner you@example.com --inbox imaps://you@imap.example.com/INBOX --dir "+escape.Shell(c.String("dir")), "--dir wants --inbox as well")
 	}
-	p, err := placeOf(c.String("dir"))
+	p, err := layout.At(c.String("dir"))
 	if err != nil {
 		return err
 	}
-	approval, keys, err := p.approval(c)
+	approval, keys, err := p.Approval(c.String("owner"), c.String("signer"))
 	if err != nil {
 		return err
 	}
-	if err := p.write(append(keys, file{"policy.toml", text + approval}, file{"environment", p.environment(inbox)},
-		file{"crontab", p.crontab()})); err != nil {
+	if err := p.Write(append(keys, layout.File{Name: "policy.toml", Text: text + approval},
+		layout.File{Name: "environment", Text: p.Environment(inbox)}, layout.File{Name: "crontab", Text: p.Crontab()})); err != nil {
 		return err
 	}
-	_, err = io.WriteString(c.App.Writer, p.next())
+	_, err = io.WriteString(c.App.Writer, p.Next())
 	return err
 }
 
@@ -123,7 +116,7 @@ func inboxOf(c *cli.Context) (string, error) {
 	switch {
 	case at && strings.Contains(user, ":"):
 		return "", fault.Usagef(like+", and the password into the file password", "--inbox has a password in it")
-	case !ok || host == "" || !isPlain(inbox, "%?&;!*()[]#"):
+	case !ok || host == "" || !layout.IsPlain(inbox, "%?&;!*()[]#"):
 		return "", fault.Usagef(like+", with other characters as %20", "--inbox: %q is not the URL of a mailbox", inbox)
 	}
 	return inbox, nil
@@ -189,75 +182,7 @@ func listReceivers(c *cli.Context) error {
 		case id == "":
 			id = "-"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, verdict, evidence, id, orNothing(r.Measured), strings.Join(r.Aliases, " "))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, verdict, evidence, id, layout.OrNothing(r.Measured), strings.Join(r.Aliases, " "))
 	}
 	return tab.Flush()
 }
-
-const template = `# The policy of pulse, pulse-policy(5). Look at it with: pulse-authorize matrix --policy FILE
-# and ask what is risky with: pulse-authorize check --policy FILE
-
-# Whose wishes count: your own address, as it stands in From. A second person stands here and, to
-# be answered, in outbound.allow.
-owners = ["@OWNER@"]
-
-# What your mail server calls itself in the Authentication-Results field it puts
-# on top of a message. Without it nobody is verified by the server's word. To find
-# it, or to learn that this server's word can't be used:
-#   pulse-fetch --limit 100 SOURCE | pulse-classify suggest
-@PIN@
-
-# Others who may ask for a little: an address, or @domain for everybody there.
-allowed_external = []
-
-# The addresses of the agent. Mail that also goes to others is a conversation, not a
-# command. Without this line, whatever you or your vacation responder wrote to
-# anybody is a command once it is sent on to the agent.
-recipients = @AGENTS@
-
-# A mail older than this waits for a person. "0" switches that off.
-max_age = "48h"
-
-# What a mail asks for when no rule says otherwise. The text never decides.
-default_action = "read_public"
-
-# Mail to a second address of the agent may ask for more:
-# [[action]]
-# to     = "agent+write@example.com"
-# action = "write_local"
-
-[matrix.owner_verified_email]
-allow                      = ["read_public", "write_local"]
-require_owner_confirmation = ["external_send", "destructive", "code_or_computer"]
-queue_for_review           = []
-
-[limits]
-max_per_run = 10     # starts of one pulse-queue run
-max_per_day = 100    # starts in any 24 hours
-
-# Once what a task proposed has ended, its agent goes on and is told how, at most so often; and as
-# often as max_revisions after your no with words. 0: never.
-max_continues = 3
-max_revisions = 2
-
-# What waits for a person is told once more after the first time, and then expires.
-resurface      = "72h"
-review_expires = "336h"
-
-# Of what others write, workers get only what a reader made of it: pulse-queue run --extract.
-[extract]
-schema  = "request"
-require = ["external_verified"]
-
-# After private data was read, the web and drafts need a yes; after what others wrote, private
-# data does.
-[flow]
-private   = { confirm = ["read_public", "mail.draft"] }
-untrusted = { confirm = ["read_private"] }
-
-# Where effects may go at all, after a person's yes. Absent: anywhere. [] : nowhere, so that not
-# even you are answered: list your address, or @domain.
-[outbound]
-allow = []
-# min_reply_interval = "10m"    # after a message to somebody, the next one waits so long
-`

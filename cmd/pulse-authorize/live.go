@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/layout"
 	"pulse/lib/classify/identity"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/cmdline"
@@ -32,8 +33,8 @@ import (
 type live struct {
 	c       *cli.Context
 	policy  *policy.Policy
-	at      *layout
-	place   place
+	at      *layout.Layout
+	place   layout.Place
 	queue   string
 	machine bool          // started by root for a machine's gate: each program gets its account
 	try     time.Duration // bounds each program that is tried, --wait not counted
@@ -53,25 +54,21 @@ const maxSaid = 600
 // checkLive tries what the policy alone can't show, one line for each part: ok, none or wrong. It
 // ends with 0 only when a mail of an owner came through.
 func checkLive(c *cli.Context, p *policy.Policy) error {
-	file := c.String("environment")
-	if file == "" {
-		file = filepath.Join(filepath.Dir(p.Name), "environment")
-	}
-	at, err := readLayout(file, true)
+	at, err := layout.Read(environment(c, p), true)
 	if err != nil {
 		return fault.Usagef("pulse-authorize check --live --environment FILE; pulse-authorize init --dir writes one", "%w", err)
 	}
 	l := &live{c: c, policy: p, at: at, queue: cmdline.QueueDir(c), try: maxTry}
-	if l.place, err = placeOf(at.dir); err != nil {
+	if l.place, err = layout.At(at.Dir); err != nil {
 		return err
 	}
-	if l.place.dir == system {
-		l.place.data = "/var/lib/pulse"
+	if l.place.Dir == layout.System {
+		l.place.Data = "/var/lib/pulse"
 	}
 	if l.queue == "" {
-		l.queue = filepath.Join(l.place.data, "queue")
+		l.queue = filepath.Join(l.place.Data, "queue")
 	}
-	l.machine = l.place.dir == system && os.Geteuid() == 0
+	l.machine = l.place.Dir == layout.System && os.Geteuid() == 0
 	if risky := len(risks(p, l.queue)); risky > 0 {
 		l.ok("policy", "valid; pulse-authorize check lists what is risky: %d", risky)
 	} else {
@@ -194,13 +191,13 @@ func (h *heard) owned(p *policy.Policy) bool {
 
 // inboxFiles are the environment of each mailbox, and the file with its password.
 func (l *live) inboxFiles() (list [][2]string) {
-	if l.at.values["INBOX"] != "" {
-		list = append(list, [2]string{l.at.name, filepath.Join(l.at.dir, "password")})
+	if l.at.Values["INBOX"] != "" {
+		list = append(list, [2]string{l.at.Name, filepath.Join(l.at.Dir, "password")})
 	}
-	more, _ := filepath.Glob(filepath.Join(l.at.dir, "intake-*")) // the pattern is good
+	more, _ := filepath.Glob(filepath.Join(l.at.Dir, "intake-*")) // the pattern is good
 	for _, file := range more {
 		_, name, _ := strings.Cut(filepath.Base(file), "-")
-		list = append(list, [2]string{file, filepath.Join(l.at.dir, "password-"+name)})
+		list = append(list, [2]string{file, filepath.Join(l.at.Dir, "password-"+name)})
 	}
 	return list
 }
@@ -209,10 +206,10 @@ func (l *live) inboxFiles() (list [][2]string) {
 func (l *live) mailboxes() {
 	files := l.inboxFiles()
 	if len(files) == 0 {
-		l.bad("mailbox", `INBOX="imaps://agent%40example.com@imap.example.com/INBOX"`, "%s has no INBOX", l.at.name)
+		l.bad("mailbox", `INBOX="imaps://agent%40example.com@imap.example.com/INBOX"`, "%s has no INBOX", l.at.Name)
 	}
 	for _, f := range files {
-		values, err := variables(f[0])
+		values, err := layout.Variables(f[0])
 		if err != nil {
 			l.bad("mailbox", "ls -l "+escape.Shell(f[0]), "%v", err)
 			continue
@@ -244,12 +241,12 @@ func lookAt(inbox, errs string) string {
 // read fetches the newest mail, whatever was read before, and keeps no position.
 func (l *live) read(values map[string]string, password string, limit int) said {
 	argv, timeout := []string{"pulse-fetch", "--limit", fmt.Sprint(limit)}, maxRead
-	for _, o := range options(values["FETCH_FLAGS"]) {
-		if d, err := time.ParseDuration(o.value); o.name == "--timeout" && err == nil && d > 0 {
+	for _, o := range layout.Options(values["FETCH_FLAGS"]) {
+		if d, err := time.ParseDuration(o.Value); o.Name == "--timeout" && err == nil && d > 0 {
 			timeout = min(timeout, d)
 		}
-		if o.name != "--wait" && o.name != "--limit" && o.name != "--timeout" && o.name != "--queue" {
-			argv = append(argv, o.words()...)
+		if o.Name != "--wait" && o.Name != "--limit" && o.Name != "--timeout" && o.Name != "--queue" {
+			argv = append(argv, o.Words()...)
 		}
 	}
 	return l.run("pulse", nil, append(argv, "--timeout", timeout.String(), "--password-file", password, values["INBOX"])...)
@@ -292,8 +289,8 @@ func (l *live) pin(mail []byte) {
 // kept asks the queue how it is: accounts, groups, modes and storage.
 func (l *live) kept() {
 	argv := []string{"pulse-queue", "health", "--queue", l.queue}
-	for _, o := range options(l.at.values["HEALTH_FLAGS"]) {
-		argv = append(argv, o.words()...)
+	for _, o := range layout.Options(l.at.Values["HEALTH_FLAGS"]) {
+		argv = append(argv, o.Words()...)
 	}
 	if got := l.run("pulse", nil, argv...); !got.ok {
 		l.bad("queue", string(got.out)+got.err, "%s is not as it should be", l.queue)
@@ -304,7 +301,7 @@ func (l *live) kept() {
 
 // started tells whether anything starts the stages.
 func (l *live) started() {
-	if l.place.dir == system {
+	if l.place.Dir == layout.System {
 		if _, err := os.Stat("/etc/cron.d/pulse"); err == nil {
 			l.ok("start", "/etc/cron.d/pulse is there")
 			return
@@ -316,8 +313,8 @@ func (l *live) started() {
 		l.ok("start", "pulse.target is active")
 		return
 	}
-	if got := l.run("", nil, "crontab", "-l"); !strings.Contains(string(got.out), "# BEGIN pulse") || !strings.Contains(string(got.out), l.place.dir) {
-		l.bad("start", "(crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat "+l.place.dir+"/crontab) | crontab -",
+	if got := l.run("", nil, "crontab", "-l"); !strings.Contains(string(got.out), "# BEGIN pulse") || !strings.Contains(string(got.out), l.place.Dir) {
+		l.bad("start", "(crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat "+l.place.Dir+"/crontab) | crontab -",
 			"your crontab does not start this gate")
 		return
 	}

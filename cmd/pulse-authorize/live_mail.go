@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pulse/lib/authorize/layout"
 	"pulse/lib/shared/terms"
 )
 
@@ -74,7 +75,7 @@ func (l *live) await(until time.Time, look func() (heard, bool)) (heard, bool) {
 // a mailbox said that can't be read.
 func (l *live) arrived(subject string) (h heard, failed string, ok bool) {
 	for _, f := range l.inboxFiles() {
-		values, err := variables(f[0])
+		values, err := layout.Variables(f[0])
 		if err != nil {
 			continue
 		}

@@ -11,17 +11,19 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"pulse/lib/authorize/layout"
 )
 
 // sender submits a mail to an owner with the account of pulse's own sender as far as the server's
 // word that it would take the mail (354, RFC 5321 section 4.3.2), and there it hangs up: login and
 // envelope are tried, and no mail is.
 func (l *live) sender() {
-	words := strings.Fields(l.at.values["SENDER"])
+	words := strings.Fields(l.at.Values["SENDER"])
 	switch {
 	case len(words) == 0:
-		l.none("sender", "%s has no SENDER: nothing is sent", l.at.name)
-	case named(words[0]) != "senders/msmtp" || len(l.policy.Owners) == 0:
+		l.none("sender", "%s has no SENDER: nothing is sent", l.at.Name)
+	case layout.Named(words[0]) != "senders/msmtp" || len(l.policy.Owners) == 0:
 		l.none("sender", "%s is not pulse's own, and is not tried", words[0])
 	default:
 		ready, said := l.rehearse(slices.Concat([]string{"stdbuf", "-oL", "msmtp", "--debug"}, words[1:], []string{"--", l.policy.Owners[0]}))

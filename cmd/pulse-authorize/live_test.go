@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/layout"
 	"pulse/lib/shared/cmdline/cmdlinetest"
 	"pulse/lib/shared/policy"
 )
@@ -32,7 +33,7 @@ func trial(t *testing.T, try time.Duration) (*live, *bytes.Buffer) {
 	c.Context = t.Context()
 	p := policy.Default()
 	p.Owners = []string{"me@example.com"}
-	return &live{c: c, policy: p, at: &layout{dir: dir, name: dir + "/environment", values: map[string]string{}}, place: place{dir: dir, data: dir}, try: try}, &out
+	return &live{c: c, policy: p, at: &layout.Layout{Dir: dir, Name: dir + "/environment", Values: map[string]string{}}, place: layout.Place{Dir: dir, Data: dir}, try: try}, &out
 }
 
 // says writes a text and waits for the end of the connection.
@@ -72,9 +73,9 @@ func TestHostileWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, out := trial(t, time.Minute)
-			cmdlinetest.Answer(t, "unix", l.place.data+"/out/a", test.with)
+			cmdlinetest.Answer(t, "unix", l.place.Data+"/out/a", test.with)
 			text := fmt.Sprintf("TO=%q\nWAY_FLAGS=%q\n", test.to, test.flags)
-			if err := os.WriteFile(l.at.dir+"/out-a", []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(l.at.Dir+"/out-a", []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			l.ways()
@@ -119,10 +120,10 @@ func TestHostileSender(t *testing.T) {
 			l, out := trial(t, test.try)
 			at := cmdlinetest.Answer(t, "tcp", "127.0.0.1:0", test.with).(*net.TCPAddr)
 			rc := fmt.Sprintf("account default\nhost 127.0.0.1\nport %d\ntls on\nauth plain\nuser u\npassword s\nfrom a@example.com\n", at.Port)
-			if err := os.WriteFile(l.at.dir+"/rc", []byte(rc), 0o600); err != nil {
+			if err := os.WriteFile(l.at.Dir+"/rc", []byte(rc), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			l.at.values["SENDER"] = "/usr/local/libexec/pulse/senders/msmtp -C " + l.at.dir + "/rc"
+			l.at.Values["SENDER"] = "/usr/local/libexec/pulse/senders/msmtp -C " + l.at.Dir + "/rc"
 			l.sender()
 			for _, want := range append(test.wants, "see what answers: msmtp --serverinfo -C ") {
 				if !strings.Contains(out.String(), want) {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"pulse/lib/authorize/layout"
 	out "pulse/lib/queue/way"
 	"pulse/lib/shared/escape"
 )
@@ -32,17 +33,17 @@ var (
 
 // ways goes through the sockets that accounts have to the hosts behind them.
 func (l *live) ways() {
-	files, _ := filepath.Glob(filepath.Join(l.at.dir, "out-*")) // the pattern is good
+	files, _ := filepath.Glob(filepath.Join(l.at.Dir, "out-*")) // the pattern is good
 	if len(files) == 0 {
-		l.none("way", "there is no %s", filepath.Join(l.at.dir, "out-ACCOUNT"))
+		l.none("way", "there is no %s", filepath.Join(l.at.Dir, "out-ACCOUNT"))
 	}
-	dir := filepath.Join(l.place.data, "out")
-	if l.place.dir == system {
+	dir := filepath.Join(l.place.Data, "out")
+	if l.place.Dir == layout.System {
 		dir = "/run/pulse-out"
 	}
 	for _, file := range files {
 		_, account, _ := strings.Cut(filepath.Base(file), "-")
-		values, err := variables(file)
+		values, err := layout.Variables(file)
 		if err != nil {
 			l.bad("way", "ls -l "+escape.Shell(file), "%v", err)
 			continue

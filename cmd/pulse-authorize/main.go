@@ -37,7 +37,7 @@ func app() *cli.App {
 			Name: "matrix", Usage: "print the policy's answers as a table", Action: matrix,
 			Flags: []cli.Flag{policy},
 		}, {
-			Name: "check", Usage: "validate the policy and list what is risky", Action: check,
+			Name: "check", Usage: "validate the policy and list what is risky", Action: checkPolicy,
 			Flags: []cli.Flag{policy, cmdline.QueueFlag(),
 				&cli.BoolFlag{Name: "residency", Usage: "print which bytes of whose mail go where instead"},
 				&cli.BoolFlag{Name: "live", Usage: "try mailbox, proof, queue, model, sender, timers and the way of a first mail"},

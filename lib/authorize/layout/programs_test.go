@@ -1,4 +1,4 @@
-package main
+package layout
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 func TestProgramsAreKnown(t *testing.T) {
 	found := map[string]bool{}
 	for _, kind := range []string{"readers", "workers", "senders"} {
-		files, err := filepath.Glob("../../scripts/" + kind + "/*")
+		files, err := filepath.Glob("../../../scripts/" + kind + "/*")
 		if err != nil || len(files) == 0 {
 			t.Fatal(kind, err)
 		}

@@ -1,13 +1,13 @@
-package main
+package layout
 
 import (
 	"regexp"
 	"strings"
 )
 
-// system is where the policy of a machine lies. Any other directory holds all of a gate that
+// System is where the policy of a machine lies. Any other directory holds all of a gate that
 // has one account.
-const system = "/etc/pulse"
+const System = "/etc/pulse"
 
 // environment is read by systemd and, as BASH_ENV, by bash.
 const environment = `# The units and the crontab read this: a line NAME="value" each, without ", $, ` + "`" + ` and \ in a
@@ -62,26 +62,26 @@ PULSE_QUEUE=/var/lib/pulse/queue
 20 4 * * * pulse pulse-queue prune --older-than 90d
 `
 
-// place is a directory for the files of a gate, one for what it makes of them, and the prefix that
+// Place is a directory for the files of a gate, one for what it makes of them, and the prefix that
 // the commands are installed under. A gate of a machine has its own for the second.
-type place struct{ dir, data, prefix string }
+type Place struct{ Dir, Data, Prefix string }
 
-// environment returns the text of the file.
-func (p place) environment(inbox string) string {
+// Environment returns the text of the file.
+func (p Place) Environment(inbox string) string {
 	accept, wait := "", ""
-	if p.dir != system {
+	if p.Dir != System {
 		accept = "--accept not_separated"
 	}
 	if strings.HasPrefix(inbox, "imap") { // what else there is can't say that there is mail
 		wait = "--wait 4m"
 	}
-	return p.put(strings.NewReplacer("@INBOX@", inbox, "@WAIT@", wait, "@ETC@", p.dir, "@ACCEPT@", accept).Replace(environment))
+	return p.put(strings.NewReplacer("@INBOX@", inbox, "@WAIT@", wait, "@ETC@", p.Dir, "@ACCEPT@", accept).Replace(environment))
 }
 
-// crontab returns the text of the file.
-func (p place) crontab() string {
+// Crontab returns the text of the file.
+func (p Place) Crontab() string {
 	text := crontab
-	if p.dir != system {
+	if p.Dir != System {
 		_, text, _ = strings.Cut(text, "\nSHELL")
 		text = "# BEGIN pulse: all that it starts has your account. See \"Without root\" in pulse-deploy(7).\nSHELL" + text +
 			"# END pulse\n"
@@ -93,14 +93,14 @@ func (p place) crontab() string {
 
 // put puts the directory and the prefix in their places. Other programs are still looked for in
 // /usr/local/bin, too.
-func (p place) put(text string) string {
-	list := []string{"/usr/local/libexec/pulse", p.prefix + "/libexec/pulse"}
-	if p.prefix != "/usr" && p.prefix != "/usr/local" {
-		list = append(list, "PATH=/usr/local/bin:", "PATH="+p.prefix+"/bin:/usr/local/bin:")
+func (p Place) put(text string) string {
+	list := []string{"/usr/local/libexec/pulse", p.Prefix + "/libexec/pulse"}
+	if p.Prefix != "/usr" && p.Prefix != "/usr/local" {
+		list = append(list, "PATH=/usr/local/bin:", "PATH="+p.Prefix+"/bin:/usr/local/bin:")
 	}
-	if p.dir != system {
-		list = append(list, "/etc/pulse", p.dir, "/var/lib/pulse/queue", p.data+"/queue", "/var/lib/pulse/lock", p.data,
-			"/run/pulse-out", p.data+"/out", "/run/pulse-", p.data+"/")
+	if p.Dir != System {
+		list = append(list, "/etc/pulse", p.Dir, "/var/lib/pulse/queue", p.Data+"/queue", "/var/lib/pulse/lock", p.Data,
+			"/run/pulse-out", p.Data+"/out", "/run/pulse-", p.Data+"/")
 	}
 	return strings.NewReplacer(list...).Replace(text)
 }

@@ -1,4 +1,4 @@
-package main
+package layout
 
 import (
 	"bytes"
@@ -10,9 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
-	"pulse/lib/queue/disk"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/safefile"
@@ -28,26 +25,27 @@ const maxKey = 16 << 10
 // systemd, in quotes or without.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:=,~"
 
-func isPlain(s, more string) bool { return strings.Trim(s, plain+more) == "" }
+// IsPlain reports whether a text has no other characters than these, and those in more.
+func IsPlain(s, more string) bool { return strings.Trim(s, plain+more) == "" }
 
-// file is one that init writes.
-type file struct{ name, text string }
+// File is one that init writes.
+type File struct{ Name, Text string }
 
-// placeOf returns the place that --dir names.
-func placeOf(dir string) (place, error) {
+// At returns the place that --dir names.
+func At(dir string) (Place, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return place{}, err
+		return Place{}, err
 	}
-	if !isPlain(abs, "") {
-		return place{}, fault.Usagef("name a directory of letters, digits and ._-+@:=,~", "--dir: %s: a crontab can't name it without quotes", abs)
+	if !IsPlain(abs, "") {
+		return Place{}, fault.Usagef("name a directory of letters, digits and ._-+@:=,~", "--dir: %s: a crontab can't name it without quotes", abs)
 	}
-	return place{abs, dataOf(abs), prefix()}, nil
+	return Place{abs, dataOf(abs), prefix()}, nil
 }
 
 // dataOf returns the directory for what a gate makes of the files in dir, an absolute path.
 func dataOf(dir string) string {
-	if data := base("XDG_DATA_HOME", ".local/share"); dir == base("XDG_CONFIG_HOME", ".config") && isPlain(data, "") {
+	if data := base("XDG_DATA_HOME", ".local/share"); dir == base("XDG_CONFIG_HOME", ".config") && IsPlain(data, "") {
 		return data
 	}
 	return dir
@@ -69,31 +67,31 @@ func base(name, below string) string {
 // prefix returns where the commands are installed: PREFIX of PREFIX/bin.
 func prefix() string {
 	exe, err := os.Executable()
-	if dir := filepath.Dir(exe); err == nil && filepath.Base(dir) == "bin" && isPlain(dir, "") {
+	if dir := filepath.Dir(exe); err == nil && filepath.Base(dir) == "bin" && IsPlain(dir, "") {
 		return strings.TrimSuffix(filepath.Dir(dir), "/")
 	}
 	return "/usr/local"
 }
 
-// approval returns the lines of the policy about who says yes, and the file of keys if
-// there is one.
-func (p place) approval(c *cli.Context) (lines string, keys []file, err error) {
-	signers := filepath.Join(p.dir, "allowed_signers")
-	switch name := c.String("signer"); {
-	case name != "":
-		if !isPlain(c.String("owner"), "") {
-			return "", nil, fault.Usagef("leave --signer out, and write allowed_signers yourself", "--owner: ssh-keygen takes %q for a pattern", c.String("owner"))
+// Approval returns the lines of the policy about who says yes, and the file of keys if there is one:
+// signer is a file with the key of the owner, or empty.
+func (p Place) Approval(owner, signer string) (lines string, keys []File, err error) {
+	signers := filepath.Join(p.Dir, "allowed_signers")
+	switch {
+	case signer != "":
+		if !IsPlain(owner, "") {
+			return "", nil, fault.Usagef("leave --signer out, and write allowed_signers yourself", "--owner: ssh-keygen takes %q for a pattern", owner)
 		}
-		key, err := publicKey(name)
+		key, err := publicKey(signer)
 		if err != nil {
 			return "", nil, err
 		}
-		keys = []file{{"allowed_signers", c.String("owner") + ` namespaces="pulse-approve" ` + key + "\n"}}
+		keys = []File{{"allowed_signers", owner + ` namespaces="pulse-approve" ` + key + "\n"}}
 		lines = fmt.Sprintf("allowed_signers = %q\n", signers)
-		if p.dir == system {
+		if p.Dir == System {
 			lines = "require = \"signature\"\n" + lines
 		}
-	case p.dir == system && haveGroup(approvers):
+	case p.Dir == System && haveGroup(approvers):
 		lines = fmt.Sprintf("require = \"user\"\napprover_group = %q\n", approvers)
 	default:
 		return "", nil, nil
@@ -115,67 +113,67 @@ func publicKey(name string) (string, error) {
 	line, more, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
 	words := strings.Fields(string(line))
 	if len(words) < 2 || len(more) > 0 || !strings.Contains(words[0], "-") || !strings.HasPrefix(words[1], "AAAA") ||
-		!isPlain(words[0], "") || !isPlain(words[1], "") {
+		!IsPlain(words[0], "") || !IsPlain(words[1], "") {
 		return "", fault.Usagef("ssh-keygen -y -f KEY >KEY.pub", "--signer: %s is not a public key of ssh-keygen", name)
 	}
 	return words[0] + " " + words[1], nil
 }
 
-// write makes the files: all of them or, if one is there already, none.
-func (p place) write(files []file) (err error) {
+// Write makes the files: all of them or, if one is there already, none.
+func (p Place) Write(files []File) (err error) {
 	made, err := p.mkdir()
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		if _, err := os.Lstat(filepath.Join(p.dir, f.name)); !errors.Is(err, fs.ErrNotExist) {
-			return p.there(f.name, err)
+		if _, err := os.Lstat(filepath.Join(p.Dir, f.Name)); !errors.Is(err, fs.ErrNotExist) {
+			return p.there(f.Name, err)
 		}
 	}
 	for i, f := range files {
 		if err := p.writeOne(f); err != nil {
 			for _, f := range files[:i] {
-				os.Remove(filepath.Join(p.dir, f.name))
+				os.Remove(filepath.Join(p.Dir, f.Name))
 			}
 			return err
 		}
 	}
 	if made {
-		err = disk.Sync(filepath.Dir(p.dir))
+		err = safefile.SyncDir(filepath.Dir(p.Dir))
 	}
-	return errors.Join(err, disk.Sync(p.dir))
+	return errors.Join(err, safefile.SyncDir(p.Dir))
 }
 
 // mkdir makes the directory, unless it is there, whatever the umask.
-func (p place) mkdir() (made bool, err error) {
+func (p Place) mkdir() (made bool, err error) {
 	mode := fs.FileMode(0o700)
-	if p.dir == system {
+	if p.Dir == System {
 		mode = 0o755
 	}
-	if p.data != p.dir { // the base directories may be missing
-		if err := errors.Join(os.MkdirAll(p.data, mode), os.MkdirAll(filepath.Dir(p.dir), mode)); err != nil {
+	if p.Data != p.Dir { // the base directories may be missing
+		if err := errors.Join(os.MkdirAll(p.Data, mode), os.MkdirAll(filepath.Dir(p.Dir), mode)); err != nil {
 			return false, fault.Usagef("", "--dir: %w", err)
 		}
 	}
-	switch err := os.Mkdir(p.dir, mode); {
+	switch err := os.Mkdir(p.Dir, mode); {
 	case errors.Is(err, fs.ErrExist):
 		return false, nil
 	case err != nil:
-		return false, fault.Usagef("ls -ld "+escape.Shell(filepath.Dir(p.dir)), "--dir: %w", err)
+		return false, fault.Usagef("ls -ld "+escape.Shell(filepath.Dir(p.Dir)), "--dir: %w", err)
 	}
-	return true, os.Chmod(p.dir, mode)
+	return true, os.Chmod(p.Dir, mode)
 }
 
 // mode is that of the files: all accounts of the gate read those of a machine.
-func (p place) mode() fs.FileMode {
-	if p.dir == system {
+func (p Place) mode() fs.FileMode {
+	if p.Dir == System {
 		return 0o644
 	}
 	return 0o600
 }
 
-func (p place) there(name string, err error) error {
-	path := filepath.Join(p.dir, name)
+func (p Place) there(name string, err error) error {
+	path := filepath.Join(p.Dir, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fault.Usagef("", "%w", err)
 	}
@@ -183,31 +181,31 @@ func (p place) there(name string, err error) error {
 }
 
 // writeOne gives a file its name once all of it is on disk, unless there is one of that name.
-func (p place) writeOne(f file) error {
-	tmp, err := os.CreateTemp(p.dir, ".init-")
+func (p Place) writeOne(f File) error {
+	tmp, err := os.CreateTemp(p.Dir, ".init-")
 	if err != nil {
-		return fault.Usagef("is it yours to write? ls -ld "+escape.Shell(p.dir), "--dir: %w", err)
+		return fault.Usagef("is it yours to write? ls -ld "+escape.Shell(p.Dir), "--dir: %w", err)
 	}
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
-	_, err = tmp.WriteString(f.text)
+	_, err = tmp.WriteString(f.Text)
 	if err := errors.Join(err, tmp.Chmod(p.mode()), tmp.Sync()); err != nil {
 		return err
 	}
-	if err := os.Link(tmp.Name(), filepath.Join(p.dir, f.name)); err != nil {
-		return p.there(f.name, err)
+	if err := os.Link(tmp.Name(), filepath.Join(p.Dir, f.Name)); err != nil {
+		return p.there(f.Name, err)
 	}
 	return nil
 }
 
-// next says what a person types after that.
-func (p place) next() string {
-	if p.dir != system {
+// Next says what a person types after that.
+func (p Place) Next() string {
+	if p.Dir != System {
 		return fmt.Sprintf("1. the password of the mailbox:  (umask 077; cat >%[1]s/password)\n"+
 			"2. the queue:                    pulse-queue init --queue %[2]s/queue\n"+
 			"3. start, or start anew:         (crontab -l | sed '/^# BEGIN pulse/,/^# END pulse/d'; cat %[1]s/crontab) | crontab -\n"+
 			"4. for your shell, ~/.profile:   export PULSE_POLICY=%[1]s/policy.toml PULSE_QUEUE=%[2]s/queue\n",
-			p.dir, p.data)
+			p.Dir, p.Data)
 	}
 	join, group := "", ""
 	if haveGroup(approvers) {

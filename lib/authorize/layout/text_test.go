@@ -1,4 +1,4 @@
-package main
+package layout
 
 import (
 	"os"
@@ -8,11 +8,11 @@ import (
 
 // scripts/crontab is what init writes for /etc/pulse, and there is one template for both.
 func TestCrontabFile(t *testing.T) {
-	b, err := os.ReadFile("../../scripts/crontab")
+	b, err := os.ReadFile("../../../scripts/crontab")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := (place{system, system, "/usr/local"}).crontab(); got != string(b) {
+	if got := (Place{System, System, "/usr/local"}).Crontab(); got != string(b) {
 		t.Errorf("it is not\n%s", got)
 	}
 }
@@ -20,13 +20,13 @@ func TestCrontabFile(t *testing.T) {
 // TestPrefix: what is installed elsewhere is started there, and other programs are found in
 // /usr/local/bin.
 func TestPrefix(t *testing.T) {
-	p := place{system, system, "/usr"}
+	p := Place{System, System, "/usr"}
 	for prefix, want := range map[string]string{"/usr": "/usr/local/bin:/usr/bin:/bin", "/opt/pulse": "/opt/pulse/bin:/usr/local/bin:/usr/bin:/bin"} {
-		if text := (place{system, system, prefix}).crontab(); !strings.Contains(text, "\nPATH="+want+"\n") {
+		if text := (Place{System, System, prefix}).Crontab(); !strings.Contains(text, "\nPATH="+want+"\n") {
 			t.Errorf("%s: %s", prefix, text)
 		}
 	}
-	for _, text := range []string{p.crontab(), p.environment("imaps://me@imap.example.com/INBOX")} {
+	for _, text := range []string{p.Crontab(), p.Environment("imaps://me@imap.example.com/INBOX")} {
 		if strings.Contains(text, "/usr/local/libexec") || strings.Contains(text, "@ETC@") || strings.Contains(text, "@ACCEPT@") {
 			t.Error(text)
 		}
