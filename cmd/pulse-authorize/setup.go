@@ -1,12 +1,12 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/clientfile"
 	"pulse/lib/authorize/hook"
 	"pulse/lib/authorize/settings"
 	"pulse/lib/shared/cmdline"
@@ -15,15 +15,15 @@ import (
 )
 
 // setUps are what can be done about the hook of a client.
-var setUps map[string]func(c *cli.Context, client hook.Client, file *settingsFile) error
+var setUps map[string]func(c *cli.Context, client hook.Client, file *clientfile.File) error
 
 func init() {
-	setUps = map[string]func(*cli.Context, hook.Client, *settingsFile) error{"install": install, "uninstall": uninstall, "check": checkHook}
+	setUps = map[string]func(*cli.Context, hook.Client, *clientfile.File) error{"install": install, "uninstall": uninstall, "check": checkHook}
 }
 
 const setUpHint = "pulse-authorize hook install claude-code --policy FILE"
 
-func setUp(c *cli.Context, do func(*cli.Context, hook.Client, *settingsFile) error) error {
+func setUp(c *cli.Context, do func(*cli.Context, hook.Client, *clientfile.File) error) error {
 	what, client := c.Args().First(), hook.Client(c.Args().Get(1))
 	switch {
 	case !client.Valid() || c.Args().Len() != 2:
@@ -39,7 +39,7 @@ func setUp(c *cli.Context, do func(*cli.Context, hook.Client, *settingsFile) err
 	if err != nil {
 		return err
 	}
-	return do(c, client, &settingsFile{client: client, named: path})
+	return do(c, client, &clientfile.File{Client: client, Named: path})
 }
 
 // homesOf has the variables by which clients take another place for their settings, and what of
@@ -69,7 +69,7 @@ func settingsOf(client hook.Client, dir string, check bool) (string, error) {
 	return filepath.Join(home, settings.User(client)), nil
 }
 
-func install(c *cli.Context, client hook.Client, f *settingsFile) error {
+func install(c *cli.Context, client hook.Client, f *clientfile.File) error {
 	p, err := cmdline.Policy(c)
 	if err != nil {
 		return err
@@ -83,31 +83,22 @@ func install(c *cli.Context, client hook.Client, f *settingsFile) error {
 		return err
 	}
 	command := settings.Command(program, "hook", string(client), "--terminal", "--policy", name)
-	changed, err := f.change(c, func(text []byte) ([]byte, error) { return settings.Add(client, f.path, text, command) })
+	changed, err := f.Add(c.App.Writer, c.Bool("dry-run"), command)
 	switch {
 	case err != nil:
 		return err
 	case !changed:
-		cmdline.Note(c, "%s: the hook is there already", escape.Message(f.path))
+		cmdline.Note(c, "%s: the hook is there already", escape.Message(f.Named))
 	case !c.Bool("dry-run"):
 		cmdline.Note(c, "a %s that runs now goes on without it; to see that it is asked: pulse-authorize hook check %s", client, client)
 	}
 	return nil
 }
 
-func uninstall(c *cli.Context, client hook.Client, f *settingsFile) error {
-	changed, err := f.change(c, func(text []byte) ([]byte, error) { return settings.Remove(client, f.path, text) })
+func uninstall(c *cli.Context, client hook.Client, f *clientfile.File) error {
+	changed, err := f.Remove(c.App.Writer, c.Bool("dry-run"))
 	if err == nil && !changed {
-		cmdline.Note(c, "%s: there is no hook of pulse", escape.Message(f.path))
+		cmdline.Note(c, "%s: there is no hook of pulse", escape.Message(f.Named))
 	}
 	return err
-}
-
-// settingsFile is the settings file of a client.
-type settingsFile struct {
-	client hook.Client
-	named  string // the file as the client names it
-	path   string // that without symbolic links
-	mode   fs.FileMode
-	text   []byte // nil: there is none
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/lib/authorize/clientfile"
 	"pulse/lib/authorize/held"
 	"pulse/lib/authorize/hook"
 	"pulse/lib/authorize/settings"
@@ -15,7 +16,7 @@ import (
 )
 
 // checkHook tries the client, as it is set up here.
-func checkHook(c *cli.Context, client hook.Client, f *settingsFile) error {
+func checkHook(c *cli.Context, client hook.Client, f *clientfile.File) error {
 	r, err := held.Try(c.Context, client, c.String("dir"))
 	if errors.Is(err, held.ErrMissing) {
 		return fault.Usagef("is it in PATH?", "hook check: %w", err)
@@ -51,22 +52,22 @@ var whyNot = map[hook.Client]string{
 	hook.Gemini:     "hooksConfig in any of its settings takes it away, or those of another place count",
 }
 
-func notHeld(name string, f *settingsFile, dir string) error {
-	install := "pulse-authorize hook install " + string(f.client) + " --policy FILE"
-	for _, path := range []string{f.named, projectFile(f.client, dir)} {
-		text, _, err := readSettings(path)
+func notHeld(name string, f *clientfile.File, dir string) error {
+	install := "pulse-authorize hook install " + string(f.Client) + " --policy FILE"
+	for _, path := range []string{f.Named, projectFile(f.Client, dir)} {
+		text, _, err := clientfile.Read(path)
 		if err != nil {
 			continue
 		}
-		command, err := settings.Find(f.client, text)
+		command, err := settings.Find(f.Client, text)
 		switch {
 		case err != nil:
 			return fault.Failedf("less "+escape.Shell(path), "%s is not held: %s: %w", name, path, err)
 		case command != "":
-			return fault.Failedf("pulse-authorize hook uninstall "+string(f.client)+"; "+install, "%s is not held, although %s has the hook: %s", name, path, whyNot[f.client])
+			return fault.Failedf("pulse-authorize hook uninstall "+string(f.Client)+"; "+install, "%s is not held, although %s has the hook: %s", name, path, whyNot[f.Client])
 		}
 	}
-	return fault.Failedf(install, "%s is not held: %s has no hook of pulse", name, f.named)
+	return fault.Failedf(install, "%s is not held: %s has no hook of pulse", name, f.Named)
 }
 
 func projectFile(client hook.Client, dir string) string {

@@ -1,4 +1,8 @@
-package main
+// Package clientfile puts the hook of pulse into the settings file of an agent's client, and takes it away.
+//
+// Invariant: the file is shown before it is changed, and replaced as a whole, unless it is no longer what
+// was read. Caveat: what a client writes in that very moment is lost.
+package clientfile
 
 import (
 	"bytes"
@@ -10,16 +14,35 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
+	"pulse/lib/authorize/hook"
 	"pulse/lib/authorize/settings"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/safefile"
 )
 
-// change shows what fn changes in the file, and then changes it; with --dry-run it only shows it.
-func (f *settingsFile) change(c *cli.Context, fn func(text []byte) ([]byte, error)) (changed bool, err error) {
+// File is the settings file of a client.
+type File struct {
+	Client hook.Client
+	Named  string // the file as the client names it
+
+	path string // that without symbolic links
+	mode fs.FileMode
+	text []byte // nil: there is none
+}
+
+// Add puts a command into the file as the hook, in place of an earlier one. It shows on w what changes
+// in the file, and then changes it; if dry is true it only shows it.
+func (f *File) Add(w io.Writer, dry bool, command string) (changed bool, err error) {
+	return f.change(w, dry, func(text []byte) ([]byte, error) { return settings.Add(f.Client, f.path, text, command) })
+}
+
+// Remove takes the hook out of the file, as Add puts it there.
+func (f *File) Remove(w io.Writer, dry bool) (changed bool, err error) {
+	return f.change(w, dry, func(text []byte) ([]byte, error) { return settings.Remove(f.Client, f.path, text) })
+}
+
+func (f *File) change(w io.Writer, dry bool, fn func(text []byte) ([]byte, error)) (changed bool, err error) {
 	if err := f.read(); err != nil {
 		return false, err
 	}
@@ -30,7 +53,7 @@ func (f *settingsFile) change(c *cli.Context, fn func(text []byte) ([]byte, erro
 	if bytes.Equal(text, f.text) && (text == nil) == (f.text == nil) {
 		return false, nil
 	}
-	if err := difference(c.App.Writer, f.path, f.text, text); err != nil || c.Bool("dry-run") {
+	if err := difference(w, f.path, f.text, text); err != nil || dry {
 		return true, err
 	}
 	if err := f.write(text); err != nil {
@@ -48,20 +71,20 @@ func notWritten(path string, err error) error {
 }
 
 // read reads the file: a regular one of this account, to which the name may be a link.
-func (f *settingsFile) read() error {
-	hint := "ls -lL " + escape.Shell(f.named)
+func (f *File) read() error {
+	hint := "ls -lL " + escape.Shell(f.Named)
 	var err error
-	f.path, err = filepath.EvalSymlinks(f.named)
+	f.path, err = filepath.EvalSymlinks(f.Named)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(f.named); err == nil {
-			return fault.Usagef("ls -l "+escape.Shell(f.named), "%s: it is a link to nothing", f.named)
+		if _, err := os.Lstat(f.Named); err == nil {
+			return fault.Usagef("ls -l "+escape.Shell(f.Named), "%s: it is a link to nothing", f.Named)
 		}
 		return f.absent()
 	}
 	if err != nil {
 		return fault.Usagef(hint, "%w", err)
 	}
-	text, mode, err := readSettings(f.path)
+	text, mode, err := Read(f.path)
 	switch {
 	case err != nil:
 		return fault.Usagef(hint, "%w", err)
@@ -73,8 +96,8 @@ func (f *settingsFile) read() error {
 }
 
 // absent finds out where the file would lie.
-func (f *settingsFile) absent() error {
-	dir := filepath.Dir(f.named)
+func (f *File) absent() error {
+	dir := filepath.Dir(f.Named)
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Dir(dir)); err != nil {
@@ -82,12 +105,12 @@ func (f *settingsFile) absent() error {
 		}
 		real, err = dir, nil
 	}
-	f.path, f.mode = filepath.Join(real, filepath.Base(f.named)), 0o600
+	f.path, f.mode = filepath.Join(real, filepath.Base(f.Named)), 0o600
 	return err
 }
 
-// readSettings returns what is in a file, which is not nil, and its mode.
-func readSettings(path string) ([]byte, fs.FileMode, error) {
+// Read returns what is in a file, which is not nil, and its mode.
+func Read(path string) ([]byte, fs.FileMode, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // not to hang on a FIFO
 	if err != nil {
 		return nil, 0, err
@@ -108,7 +131,7 @@ func readSettings(path string) ([]byte, fs.FileMode, error) {
 }
 
 // write puts a text in the place of the file, unless that is no longer what was read.
-func (f *settingsFile) write(text []byte) error {
+func (f *File) write(text []byte) error {
 	dir := filepath.Dir(f.path)
 	if f.text == nil {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -123,7 +146,7 @@ func (f *settingsFile) write(text []byte) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("another one changes it: %w", err)
 	}
-	now, _, err := readSettings(f.path)
+	now, _, err := Read(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
