@@ -168,19 +168,11 @@ func readWish(args record.Value) (w wish, err error) {
 func (w *wish) edit(v record.Value) error {
 	var o one
 	seen := 0
-	err := v.Each(func(name string, v record.Value) error {
-		switch name {
-		case "old_string":
-			seen++
-			return v.Into(&o.old)
-		case "new_string":
-			seen++
-			return v.Into(&o.now)
-		case "replace_all":
-			return v.Into(&o.all)
-		}
-		return fmt.Errorf("%w: an edit has the member %q", ErrUnknown, name)
-	})
+	text := func(to *string) func(record.Value) error {
+		return func(v record.Value) error { seen++; return v.Into(to) }
+	}
+	other := fmt.Errorf("%w: an edit has another member", ErrUnknown)
+	err := v.Each(record.Only(other, "old_string", text(&o.old), "new_string", text(&o.now), "replace_all", &o.all))
 	if err == nil && seen != 2 {
 		err = fmt.Errorf("%w: an edit does not say what becomes what", ErrUnknown)
 	}

@@ -85,7 +85,16 @@ func Read(c Client, b []byte) (Event, error) {
 	e := Event{Use: Use{Client: c, Input: "{}"}}
 	v, err := record.ParseValue(b)
 	if err == nil {
-		err = v.Each(e.field)
+		input := func(v record.Value) error {
+			if v != "null" {
+				e.Use.Input = v
+			}
+			return nil
+		}
+		err = v.Each(record.To(
+			"hook_event_name", &e.Name, "session_id", &e.Session, "prompt", &e.Prompt, "tool_name", &e.Use.Name, "tool_use_id", &e.Use.ID,
+			"cwd", &e.Use.Dir, "tool_input", input, "mcp_context", e.Use.server,
+		))
 	}
 	if err != nil {
 		return e, fmt.Errorf("%w: %w", errEvent, err)
@@ -97,39 +106,13 @@ func Read(c Client, b []byte) (Event, error) {
 	return e, nil
 }
 
-func (e *Event) field(name string, v record.Value) error {
-	switch name {
-	case "hook_event_name":
-		return v.Into(&e.Name)
-	case "session_id":
-		return v.Into(&e.Session)
-	case "prompt":
-		return v.Into(&e.Prompt)
-	case "tool_name":
-		return v.Into(&e.Use.Name)
-	case "tool_use_id":
-		return v.Into(&e.Use.ID)
-	case "cwd":
-		return v.Into(&e.Use.Dir)
-	case "tool_input":
-		if v != "null" {
-			e.Use.Input = v
-		}
-	case "mcp_context":
-		return e.Use.server(v)
-	}
-	return nil
-}
-
 // server reads what Gemini CLI tells of an MCP server's tool.
 func (u *Use) server(v record.Value) error {
 	if u.Client != Gemini || v == "null" {
 		return nil
 	}
 	var server, tool string
-	err := v.Each(record.To(
-		"server_name", &server, "tool_name", &tool,
-	))
+	err := v.Each(record.To("server_name", &server, "tool_name", &tool))
 	if err == nil && (server == "" || tool == "") {
 		err = errEvent
 	}

@@ -132,25 +132,16 @@ type args struct{ o record.Object }
 
 // path adds the member path. One that is no string, or is missing, is null, which no tool
 // takes.
-func (a *args) path(p *string) { a.o.Raw("path", appendPath(nil, p)) }
+func (a *args) path(p *string) { a.o.Raw("path", appendPath(&p, nil)) }
 
 // paths is path for several.
-func (a *args) paths(list []*string) {
-	b := []byte("[")
-	for i, p := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendPath(b, p)
-	}
-	a.o.Raw("path", append(b, ']'))
-}
+func (a *args) paths(list []*string) { a.o.Raw("path", record.List(nil, list, appendPath)) }
 
-func appendPath(dst []byte, p *string) []byte {
-	if p == nil {
+func appendPath(p **string, dst []byte) []byte {
+	if *p == nil {
 		return append(dst, "null"...)
 	}
-	return record.AppendString(dst, *p)
+	return record.AppendString(dst, **p)
 }
 
 // copy adds members as they are: NAME, or NAME=OURS.

@@ -34,8 +34,11 @@ var members = []string{"hook", "event", "worker", "version", "ask", "await", "us
 
 var errQuestion = errors.New("judge: it is no question")
 
-// question is a question that was read.
-type question map[string]record.Value
+// question is a question that was read: what stands in its members, which are empty if they are not there.
+type question struct {
+	hook, worker, version, ask, server, call, dir         string
+	event, await, used, propose, keep, arguments, listing record.Value
+}
 
 // Answer answers a question. It waits for a client's hello until ctx ends.
 func (j *Judge) Answer(ctx context.Context, line []byte) []byte {
@@ -51,44 +54,38 @@ func (j *Judge) Answer(ctx context.Context, line []byte) []byte {
 	return o.Bytes()
 }
 
-func read(line []byte) (question, error) {
-	q := question{}
+func read(line []byte) (q question, err error) {
 	rec, err := record.Parse(line, members...)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = rec.Value().Each(record.To(
+			"hook", &q.hook, "event", &q.event, "worker", &q.worker, "version", &q.version, "ask", &q.ask, "await", &q.await,
+			"used", &q.used, "propose", &q.propose, "keep", &q.keep, "server", &q.server, "call", &q.call, "args", &q.arguments,
+			"dir", &q.dir, "tools", &q.listing,
+		))
 	}
-	return q, rec.Value().Each(func(name string, v record.Value) error {
-		q[name] = v
-		return nil
-	})
-}
-
-func (q question) text(name string) (s string, err error) {
-	if v, ok := q[name]; ok {
-		err = v.Into(&s)
-	}
-	return s, err
+	return q, err
 }
 
 func (j *Judge) answer(ctx context.Context, q question, o *record.Object) error {
 	switch {
-	case q["hook"] != "":
-		return j.hooked(q, o)
-	case q["worker"] != "":
+	case q.hook != "":
+		o.Raw("say", j.Event(hook.Client(q.hook), []byte(q.event)))
+		return nil
+	case q.worker != "":
 		return j.begun(q, o)
-	case q["await"] != "":
+	case q.await != "":
 		return j.awaited(ctx, o)
-	case q["used"] != "":
-		return j.used(q["used"], o)
-	case q["keep"] != "":
+	case q.used != "":
+		return j.used(q.used, o)
+	case q.keep != "":
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.keep = record.Value(strings.Clone(string(q["keep"])))
+		j.keep = record.Value(strings.Clone(string(q.keep)))
 		o.Bool("done", true)
 		return nil
-	case q["propose"] != "":
-		return j.proposed(q["propose"], o)
-	case q["server"] != "":
+	case q.propose != "":
+		return j.proposed(q.propose, o)
+	case q.server != "":
 		return j.served(q, o)
 	}
 	return errQuestion
@@ -97,16 +94,6 @@ func (j *Judge) answer(ctx context.Context, q question, o *record.Object) error 
 // Ping is the prompt with which a worker has its client start a session, for a client that
 // says hello no earlier. No model gets it.
 const Ping = "pulse: say hello"
-
-func (j *Judge) hooked(q question, o *record.Object) error {
-	name, err := q.text("hook")
-	if err != nil {
-		return err
-	}
-	c := hook.Client(name)
-	o.Raw("say", j.Event(c, []byte(q["event"])))
-	return nil
-}
 
 // Event returns what the hook of a client prints when it is told something.
 func (j *Judge) Event(c hook.Client, event []byte) []byte {
@@ -132,22 +119,11 @@ func (j *Judge) Event(c hook.Client, event []byte) []byte {
 }
 
 func (j *Judge) begun(q question, o *record.Object) error {
-	name, err := q.text("worker")
-	if err != nil {
+	c := hook.Client(q.worker)
+	if err := j.Begin(c, q.version, q.ask); err != nil {
 		return err
 	}
-	version, err := q.text("version")
-	if err != nil {
-		return err
-	}
-	ask, err := q.text("ask")
-	if err != nil {
-		return err
-	}
-	if err := j.Begin(hook.Client(name), version, ask); err != nil {
-		return err
-	}
-	o.Strs("tools", j.Tools(hook.Client(name)))
+	o.Strs("tools", j.Tools(c))
 	if j.Kept != "" {
 		o.Raw("kept", []byte(j.Kept))
 	}
@@ -197,27 +173,15 @@ func (j *Judge) proposed(v record.Value, o *record.Object) error {
 
 // served answers about the tools of an MCP server.
 func (j *Judge) served(q question, o *record.Object) error {
-	server, err := q.text("server")
-	if err != nil {
-		return err
-	}
-	if list, ok := q["tools"]; ok {
-		names, err := j.Show(server, list)
+	if q.listing != "" {
+		names, err := j.Show(q.server, q.listing)
 		o.Strs("tools", names)
 		return err
 	}
-	tool, err := q.text("call")
-	if err != nil {
-		return err
-	}
-	dir, err := q.text("dir")
-	if err != nil {
-		return err
-	}
-	if tool == "" || dir == "" || q["args"] == "" || q["args"][0] != '{' {
+	if q.call == "" || q.dir == "" || q.arguments == "" || q.arguments[0] != '{' {
 		return errQuestion
 	}
-	u := hook.Call(server, tool, dir, q["args"])
+	u := hook.Call(q.server, q.call, q.dir, q.arguments)
 	outcome, why := j.Use(&u)
 	o.Str("outcome", string(outcome))
 	o.Str("reason", why)

@@ -120,19 +120,14 @@ func (s *Server) greets(params record.Value) []byte {
 }
 
 func (s *Server) list() []byte {
-	b := []byte("[")
-	for i, t := range s.Tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var o record.Object
+	var o record.Object
+	o.Raw("tools", record.List(nil, s.Tools, func(t *Tool, dst []byte) []byte {
+		o := record.ObjectAfter(dst)
 		o.Str("name", t.Name)
 		o.Str("description", t.Description)
 		o.Raw("inputSchema", []byte(t.Input))
-		b = append(b, o.Bytes()...)
-	}
-	var o record.Object
-	o.Raw("tools", append(b, ']'))
+		return o.Bytes()
+	}))
 	return o.Bytes()
 }
 

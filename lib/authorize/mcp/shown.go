@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 
 	"pulse/lib/authorize/pins"
 	"pulse/lib/shared/record"
@@ -34,22 +35,10 @@ type definition struct {
 	v    record.Value
 }
 
-func (l *listed) definitions() record.Value {
-	return l.array(func(string) bool { return true })
-}
+func (l *listed) definitions() record.Value { return array(l.tools) }
 
-func (l *listed) array(shown func(name string) bool) record.Value {
-	b := []byte("[")
-	for _, d := range l.tools {
-		if !shown(d.name) {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(b, d.v...)
-	}
-	return record.Value(append(b, ']'))
+func array(list []definition) record.Value {
+	return record.Value(record.List(nil, list, func(d *definition, dst []byte) []byte { return append(dst, d.v...) }))
 }
 
 // only returns the answer without tools that are not named.
@@ -58,14 +47,11 @@ func (l *listed) only(m *message, names []string) []byte {
 	for _, n := range names {
 		seen[n] = true
 	}
-	some := false
-	for _, d := range l.tools {
-		some = some || !seen[d.name]
-	}
-	if l.whole && !some {
+	some := slices.DeleteFunc(slices.Clone(l.tools), func(d definition) bool { return !seen[d.name] })
+	if l.whole && len(some) == len(l.tools) {
 		return m.line
 	}
-	l.rest.Raw("tools", []byte(l.array(func(name string) bool { return seen[name] })))
+	l.rest.Raw("tools", []byte(array(some)))
 	return answered(m.id, l.rest.Bytes())
 }
 
@@ -97,14 +83,9 @@ func readList(result record.Value) (l listed, err error) {
 	if err != nil || !found {
 		return l, refuse(codeInternal, "the server's list of tools can not be read")
 	}
-	once := l.tools[:0]
-	for _, d := range l.tools {
-		if count[d.name] == 1 {
-			once = append(once, d)
-		}
-	}
-	l.whole = l.whole && len(once) == len(l.tools)
-	l.tools = once
+	all := len(l.tools)
+	l.tools = slices.DeleteFunc(l.tools, func(d definition) bool { return count[d.name] > 1 })
+	l.whole = l.whole && len(l.tools) == all
 	return l, nil
 }
 
