@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -182,7 +183,7 @@ func listReceivers(c *cli.Context) error {
 		case id == "":
 			id = "-"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, verdict, evidence, id, layout.OrNothing(r.Measured), strings.Join(r.Aliases, " "))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, verdict, evidence, id, cmp.Or(r.Measured, "nothing"), strings.Join(r.Aliases, " "))
 	}
 	return tab.Flush()
 }

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/classify/receivers"
+	"pulse/lib/classify/suggest"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 )
@@ -15,7 +16,7 @@ import (
 // the names, or chosen the verdict after the probe.
 func chosen(t *testing.T, r *receivers.Receiver) *policy.Policy {
 	t.Helper()
-	lines := presetLines(r)
+	lines := suggest.Preset("me@example.com", r)
 	if r.Probed {
 		lines = strings.Replace(lines, "\nevidence = \"dkim\"", "", 1)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pulse/lib/classify/receivers"
+	"pulse/lib/classify/suggest"
 	"pulse/lib/shared/policy"
 )
 
@@ -13,7 +14,7 @@ const anySource = "imaps://me@imap.example.com/INBOX"
 
 func printed(t *testing.T, r *receivers.Receiver) (string, *policy.Policy) {
 	t.Helper()
-	lines := presetLines(r)
+	lines := suggest.Preset("me@example.com", r)
 	p, err := policy.Parse(r.Name, []byte(strings.NewReplacer("@OWNER@", "me@example.com", "@PIN@", lines, "@AGENTS@", `["agent@example.com"]`).Replace(template)))
 	if err != nil {
 		t.Fatal(err)
