@@ -197,7 +197,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *
 	}
 	s := &mailbox.Mailbox{
 		Address: a, Plain: c.Bool("insecure-loopback"), Auth: mailbox.Auth(c.String("auth")),
-		Window: window, Now: time.Now(), Wait: c.Duration("wait"),
+		Window: window, Wait: c.Duration("wait"),
 	}
 	if err := s.Auth.Check(""); err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func openIMAP(ctx context.Context, c *cli.Context, arg string, window int64, n *
 			return nil, fault.Usagef("ls -l "+escape.Shell(name), "%w", err)
 		}
 	}
-	if s.From, err = start(c, a, n); err != nil {
+	if s.From, err = start(c, a.String(), n); err != nil {
 		return nil, err
 	}
 	if s.Password, err = password(ctx, c); err != nil {
@@ -269,17 +269,15 @@ func authorities(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// start reads how far the queue has recorded this mailbox.
-func start(c *cli.Context, a mailbox.Address, n *notes) (mailbox.Start, error) {
-	from := mailbox.Start{Limit: c.Int("limit"), Resume: c.String("queue") != ""}
+// start reads how far the queue has recorded a source.
+func start(c *cli.Context, name string, n *notes) (source.Start, error) {
+	from := source.Start{Limit: c.Int("limit"), Resume: c.String("queue") != "", Now: time.Now()}
 	if !from.Resume {
 		return from, nil
 	}
-	p, known, wrong, err := peek.Position(c.Context, c.String("queue"), a.String())
-	if err != nil {
+	var err error
+	if from.Position, from.Known, n.open, err = peek.Position(c.Context, c.String("queue"), name); err != nil {
 		return from, fmt.Errorf("--queue: %w", err)
 	}
-	n.open = wrong
-	from.Position = mailbox.Position{UIDValidity: p.UIDValidity, UID: p.UID, Received: p.Received, Known: known}
 	return from, nil
 }

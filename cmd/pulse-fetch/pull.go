@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,7 +15,6 @@ import (
 	"pulse/lib/fetch/mailbox"
 	"pulse/lib/fetch/pull"
 	"pulse/lib/fetch/source"
-	"pulse/lib/queue/peek"
 	"pulse/lib/shared/fault"
 )
 
@@ -77,24 +74,11 @@ func openPull(ctx context.Context, c *cli.Context, name, user string, n *notes) 
 	if s.Client.RootCAs, err = authorities(c.String("tls-ca")); err != nil {
 		return nil, err
 	}
-	if s.From, err = begin(c, name, n); err != nil {
+	if s.From, err = start(c, name, n); err != nil {
 		return nil, err
 	}
 	s.Client.Authorization, err = authorization(ctx, c, user)
 	return s, err
-}
-
-// begin reads how far the queue has recorded this source.
-func begin(c *cli.Context, name string, n *notes) (pull.Start, error) {
-	from := pull.Start{Limit: c.Int("limit"), Resume: c.String("queue") != "", Now: time.Now()}
-	if !from.Resume {
-		return from, nil
-	}
-	var err error
-	if from.Position, from.Known, n.open, err = peek.Position(c.Context, c.String("queue"), name); err != nil {
-		return from, fmt.Errorf("--queue: %w", err)
-	}
-	return from, nil
 }
 
 // authorization returns the header field that proves who asks: by a token (RFC 6750), or by user

@@ -40,7 +40,7 @@ func open(t *testing.T, s *gmailtest.Server, label string) *pull.Mailbox {
 		Limits: &https.Limits{Dial: 10 * time.Second, Idle: 4 * time.Second, Whole: time.Minute},
 	}
 	return &pull.Mailbox{
-		Name: a.String(), Client: c, From: pull.Start{Now: now, Resume: true},
+		Name: a.String(), Client: c, From: source.Start{Now: now, Resume: true},
 		Box: &Box{Address: a, Client: c, Reader: source.NewReader(1000), API: s.API().JoinPath(a.API().Path)},
 	}
 }
@@ -82,7 +82,7 @@ func TestGmail(t *testing.T) {
 	if err != nil || strings.Join(got, " ") != "a0 a1 a2 a3 a4" {
 		t.Fatalf("first run: %q, %v", got, err)
 	}
-	next := func(what, want string, change func(*pull.Start)) {
+	next := func(what, want string, change func(*source.Start)) {
 		t.Helper()
 		box := open(t, s, "inbox")
 		box.From.Known, box.From.Position = true, p
@@ -104,8 +104,8 @@ func TestGmail(t *testing.T) {
 	s.Add(now, "INBOX", mail("b3"))
 	gone := s.Add(now, "INBOX", mail("gone"))[0]
 	s.Delete(gone)
-	next("limit", "b0", func(from *pull.Start) { from.Limit = 1 })
-	next("one change is not parted", "b1 b2", func(from *pull.Start) { from.Limit = 1 })
+	next("limit", "b0", func(from *source.Start) { from.Limit = 1 })
+	next("one change is not parted", "b1 b2", func(from *source.Start) { from.Limit = 1 })
 	next("the rest", "b3", nil)
 	s.Move(id, "INBOX")
 	next("moved into it, however old", "other", nil)

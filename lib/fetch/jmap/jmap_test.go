@@ -43,7 +43,7 @@ func open(t *testing.T, s *jmaptest.Server, rest string) *pull.Mailbox {
 	roots.AddCert(s.Certificate())
 	c := &https.Client{Hosts: []string{a.Host}, Authorization: "Bearer " + token, RootCAs: roots, Posts: Posts}
 	return &pull.Mailbox{
-		Name: a.String(), Client: c, From: pull.Start{Now: now, Limit: 100},
+		Name: a.String(), Client: c, From: source.Start{Now: now, Limit: 100},
 		Box: &Box{Address: a, Client: c, Reader: source.NewReader(1000)},
 	}
 }
@@ -77,15 +77,15 @@ func TestJMAP(t *testing.T) {
 	s := serve(t, 20) // more than one page
 	for _, tt := range []struct {
 		rest string
-		from pull.Start
+		from source.Start
 		want []string
 	}{
-		{"", pull.Start{Now: now, Limit: 100}, names(0, 20)},
-		{"/", pull.Start{Now: now}, names(10, 20)},
-		{"/jmap/session#inbox", pull.Start{Now: now, Limit: 3}, names(17, 20)},
-		{"#Lists/Go", pull.Start{Now: now}, nil},
-		{"#INBOX", pull.Start{Now: now, Resume: true}, names(0, 20)},
-		{"#INBOX", pull.Start{Now: now, Resume: true, Limit: 3}, names(0, 3)},
+		{"", source.Start{Now: now, Limit: 100}, names(0, 20)},
+		{"/", source.Start{Now: now}, names(10, 20)},
+		{"/jmap/session#inbox", source.Start{Now: now, Limit: 3}, names(17, 20)},
+		{"#Lists/Go", source.Start{Now: now}, nil},
+		{"#INBOX", source.Start{Now: now, Resume: true}, names(0, 20)},
+		{"#INBOX", source.Start{Now: now, Resume: true, Limit: 3}, names(0, 3)},
 	} {
 		box := open(t, s, tt.rest)
 		box.From = tt.from
@@ -370,7 +370,7 @@ func TestNeverFound(t *testing.T) {
 		}
 		return map[string]any{"list": list, "notFound": not}
 	})
-	from := pull.Start{Resume: true, Limit: 1}
+	from := source.Start{Resume: true, Limit: 1}
 	for _, step := range []struct {
 		ago  time.Duration // since what follows the missing ones
 		want string

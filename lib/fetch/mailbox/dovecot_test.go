@@ -12,6 +12,7 @@ import (
 
 	"pulse/lib/fetch/mailbox/dovecottest"
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/audit"
 )
 
 // TestDovecot: a real server has mail in new and cur, and nothing about that changes, not
@@ -29,12 +30,11 @@ func TestDovecot(t *testing.T) {
 	}
 	before := srv.Names(t)
 	s := mailbox(t, srv.Addr, srv.CA)
-	s.Now = time.Now()
 	var uids []uint32
 	var validity uint32
 	for _, auth := range []Auth{authPlain, authLogin} {
 		for _, window := range []int64{0, 10, 1 << 20} {
-			s.Auth, s.Window, s.From = auth, window, Start{Limit: 2 * n}
+			s.Auth, s.Window, s.From = auth, window, source.Start{Limit: 2 * n}
 			uids = nil
 			if err := each(t, context.Background(), s, func(m *source.Message) error {
 				uids = append(uids, m.UID)
@@ -55,22 +55,22 @@ func TestDovecot(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct {
-		from   Start
+		from   source.Start
 		search string
 		want   int
 	}{
-		"newest":            {Start{}, "", 10},
-		"resumed":           {Start{Resume: true, Position: Position{UIDValidity: validity, UID: uids[n-8], Known: true}}, "", 7},
-		"nothing new":       {Start{Resume: true, Position: Position{UIDValidity: validity, UID: uids[n-1], Known: true}}, "", 0},
-		"first run":         {Start{Resume: true}, "", n},
-		"another validity":  {Start{Resume: true, Position: Position{UIDValidity: validity + 1, UID: 9, Received: time.Now().Add(-time.Hour), Known: true}}, "", n},
-		"a flag":            {Start{Limit: n}, "FLAGGED", 1},
-		"words":             {Start{Limit: n}, `SUBJECT "number 24"`, 11},
-		"not ASCII":         {Start{Limit: n}, `SUBJECT "nümber"`, 0},
-		"quotes and braces": {Start{Limit: n}, `OR SUBJECT "a\"b\\{5}" (NOT LARGER 1 SMALLER 5)`, 0},
-		"dates":             {Start{Limit: n}, "SINCE 2020-01-31 NOT ON 1-Feb-2001 UNSEEN UNANSWERED", n},
+		"newest":            {source.Start{}, "", 10},
+		"resumed":           {source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: validity, UID: uids[n-8]}}, "", 7},
+		"nothing new":       {source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: validity, UID: uids[n-1]}}, "", 0},
+		"first run":         {source.Start{Resume: true}, "", n},
+		"another validity":  {source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: validity + 1, UID: 9, Received: time.Now().Add(-time.Hour)}}, "", n},
+		"a flag":            {source.Start{Limit: n}, "FLAGGED", 1},
+		"words":             {source.Start{Limit: n}, `SUBJECT "number 24"`, 11},
+		"not ASCII":         {source.Start{Limit: n}, `SUBJECT "nümber"`, 0},
+		"quotes and braces": {source.Start{Limit: n}, `OR SUBJECT "a\"b\\{5}" (NOT LARGER 1 SMALLER 5)`, 0},
+		"dates":             {source.Start{Limit: n}, "SINCE 2020-01-31 NOT ON 1-Feb-2001 UNSEEN UNANSWERED", n},
 	} {
-		s.From = tt.from
+		s.From, s.From.Now = tt.from, time.Now()
 		var err error
 		if s.Search, err = ParseSearch(tt.search); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
@@ -151,42 +152,42 @@ func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		server *picky
-		from   Start
+		from   source.Start
 		want   string
 		says   string // what the error says; empty if there is none
 		conns  int    // at most
 	}{
-		{"refused", &picky{uids: upTo(4), bad: all(no, 2)}, Start{}, "1 2! 3 4", "", 1},
-		{"not understood", &picky{uids: upTo(4), bad: all(say("TAG BAD what\r\n"), 2)}, Start{}, "1 2! 3 4", "", 1},
-		{"dies", &picky{uids: upTo(4), bad: all(dies, 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"says BYE", &picky{uids: upTo(4), bad: all(hangUp("* BYE bug\r\n"), 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"dies in the message", &picky{uids: upTo(4), bad: all(hangUp(fetched(2)[:100]), 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"falls silent", &picky{uids: upTo(4), bad: all(silence, 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"a date of nowhere", &picky{uids: upTo(4), bad: all(say(strings.Replace(fetched(2), "21-Nov", "99-Foo", 1)), 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"parts missing", &picky{uids: upTo(4), bad: all(say("* 2 FETCH (UID 2 RFC822.SIZE 12)\r\nTAG OK\r\n"), 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"larger than asked for", &picky{uids: upTo(4), bad: all(say(strings.Split(fetched(2), "{4}")[0]+"{99000000}\r\n"), 2)}, Start{}, "1 2! 3 4", "", 4},
-		{"the first", &picky{uids: upTo(3), bad: all(dies, 1)}, Start{}, "1! 2 3", "", 4},
-		{"the last", &picky{uids: upTo(3), bad: all(dies, 3)}, Start{}, "1 2 3!", "", 4},
-		{"the only one", &picky{uids: []int{9}, bad: all(dies, 9)}, Start{}, "9!", "", 4},
-		{"the only new one", &picky{uids: upTo(5), bad: all(dies, 5)}, Start{Resume: true, Position: Position{UIDValidity: 7, UID: 4, Known: true}}, "5!", "", 4},
-		{"the only new ones, beside an old one", &picky{uids: upTo(5), bad: all(no, 2, 4, 5)}, Start{Resume: true, Position: Position{UIDValidity: 7, UID: 3, Known: true}}, "4! 5!", "", 1},
-		{"neighbours", &picky{uids: upTo(5), bad: all(dies, 2, 3)}, Start{}, "1 2! 3! 4 5", "", 7},
-		{"some are refused, others kill", &picky{uids: upTo(6), bad: map[int]func(io.Writer, string){1: no, 3: dies, 4: no, 6: no}}, Start{}, "1! 2 3! 4! 5 6!", "", 4},
-		{"limit", &picky{uids: upTo(5), bad: all(no, 1, 3)}, Start{Resume: true, Limit: 3, Position: Position{UIDValidity: 7, Known: true}}, "1! 2 3!", "", 1},
-		{"many in a row", &picky{uids: upTo(14), bad: all(no, upTo(13)[1:]...)}, Start{Limit: 14}, "1 2! 3! 4! 5! 6! 7! 8! 9! 10! 11! 12! 13! 14", "", 1},
+		{"refused", &picky{uids: upTo(4), bad: all(no, 2)}, source.Start{}, "1 2! 3 4", "", 1},
+		{"not understood", &picky{uids: upTo(4), bad: all(say("TAG BAD what\r\n"), 2)}, source.Start{}, "1 2! 3 4", "", 1},
+		{"dies", &picky{uids: upTo(4), bad: all(dies, 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"says BYE", &picky{uids: upTo(4), bad: all(hangUp("* BYE bug\r\n"), 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"dies in the message", &picky{uids: upTo(4), bad: all(hangUp(fetched(2)[:100]), 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"falls silent", &picky{uids: upTo(4), bad: all(silence, 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"a date of nowhere", &picky{uids: upTo(4), bad: all(say(strings.Replace(fetched(2), "21-Nov", "99-Foo", 1)), 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"parts missing", &picky{uids: upTo(4), bad: all(say("* 2 FETCH (UID 2 RFC822.SIZE 12)\r\nTAG OK\r\n"), 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"larger than asked for", &picky{uids: upTo(4), bad: all(say(strings.Split(fetched(2), "{4}")[0]+"{99000000}\r\n"), 2)}, source.Start{}, "1 2! 3 4", "", 4},
+		{"the first", &picky{uids: upTo(3), bad: all(dies, 1)}, source.Start{}, "1! 2 3", "", 4},
+		{"the last", &picky{uids: upTo(3), bad: all(dies, 3)}, source.Start{}, "1 2 3!", "", 4},
+		{"the only one", &picky{uids: []int{9}, bad: all(dies, 9)}, source.Start{}, "9!", "", 4},
+		{"the only new one", &picky{uids: upTo(5), bad: all(dies, 5)}, source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: 7, UID: 4}}, "5!", "", 4},
+		{"the only new ones, beside an old one", &picky{uids: upTo(5), bad: all(no, 2, 4, 5)}, source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: 7, UID: 3}}, "4! 5!", "", 1},
+		{"neighbours", &picky{uids: upTo(5), bad: all(dies, 2, 3)}, source.Start{}, "1 2! 3! 4 5", "", 7},
+		{"some are refused, others kill", &picky{uids: upTo(6), bad: map[int]func(io.Writer, string){1: no, 3: dies, 4: no, 6: no}}, source.Start{}, "1! 2 3! 4! 5 6!", "", 4},
+		{"limit", &picky{uids: upTo(5), bad: all(no, 1, 3)}, source.Start{Resume: true, Limit: 3, Known: true, Position: audit.Position{UIDValidity: 7}}, "1! 2 3!", "", 1},
+		{"many in a row", &picky{uids: upTo(14), bad: all(no, upTo(13)[1:]...)}, source.Start{Limit: 14}, "1 2! 3! 4! 5! 6! 7! 8! 9! 10! 11! 12! 13! 14", "", 1},
 
-		{"fails once", &picky{uids: upTo(4), bad: all(inTurn(dies, say(fetched(2)+"TAG OK\r\n")), 2)}, Start{}, "1 2 3 4", "", 2},
-		{"fails twice, once alone", &picky{uids: upTo(4), bad: all(inTurn(dies, dies, say(fetched(2)+"TAG OK\r\n")), 2)}, Start{}, "1 2 3 4", "", 3},
-		{"removed meanwhile", &picky{uids: upTo(3), bad: all(say("TAG NO [EXPUNGEISSUED] gone\r\n"), 2)}, Start{}, "1 3", "1 messages vanished", 1},
+		{"fails once", &picky{uids: upTo(4), bad: all(inTurn(dies, say(fetched(2)+"TAG OK\r\n")), 2)}, source.Start{}, "1 2 3 4", "", 2},
+		{"fails twice, once alone", &picky{uids: upTo(4), bad: all(inTurn(dies, dies, say(fetched(2)+"TAG OK\r\n")), 2)}, source.Start{}, "1 2 3 4", "", 3},
+		{"removed meanwhile", &picky{uids: upTo(3), bad: all(say("TAG NO [EXPUNGEISSUED] gone\r\n"), 2)}, source.Start{}, "1 3", "1 messages vanished", 1},
 
-		{"refuses all", &picky{uids: upTo(50), bad: all(no, upTo(50)...)}, Start{Limit: 50}, "", "internal error", 1},
-		{"dies on all", &picky{uids: upTo(50), bad: all(dies, upTo(50)...)}, Start{Limit: 50}, "", "ends the connection", 1 + maxReconnects + 1},
-		{"falls ill", &picky{uids: upTo(4), bad: map[int]func(io.Writer, string){1: inTurn(hangUp(fetched(1)), dies), 2: dies, 3: dies, 4: dies}}, Start{}, "1", "ends the connection", 1 + maxReconnects + 1},
-		{"another mailbox under the same name", &picky{uids: upTo(4), bad: all(dies, 2), validity: func() int { moved++; return 6 + moved }}, Start{}, "1", "replaced", 2},
+		{"refuses all", &picky{uids: upTo(50), bad: all(no, upTo(50)...)}, source.Start{Limit: 50}, "", "internal error", 1},
+		{"dies on all", &picky{uids: upTo(50), bad: all(dies, upTo(50)...)}, source.Start{Limit: 50}, "", "ends the connection", 1 + maxReconnects + 1},
+		{"falls ill", &picky{uids: upTo(4), bad: map[int]func(io.Writer, string){1: inTurn(hangUp(fetched(1)), dies), 2: dies, 3: dies, 4: dies}}, source.Start{}, "1", "ends the connection", 1 + maxReconnects + 1},
+		{"another mailbox under the same name", &picky{uids: upTo(4), bad: all(dies, 2), validity: func() int { moved++; return 6 + moved }}, source.Start{}, "1", "replaced", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mailbox(t, tt.server.serve(t), "")
-			s.From = tt.from
+			s.From, s.From.Now = tt.from, now
 			l := defaultLimits
 			if tt.name == "falls silent" {
 				l.idle, l.command = 300*time.Millisecond, time.Second
@@ -219,7 +220,7 @@ func TestFailuresOfManyRuns(t *testing.T) {
 		}
 	}
 	s := mailbox(t, server.serve(t), "")
-	s.From = Start{Resume: true, Position: Position{UIDValidity: 7, Known: true}}
+	s.From = source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: 7}}
 	seen := map[uint32]bool{}
 	for runs := 0; ; runs++ {
 		server.conns.Store(0)
@@ -257,7 +258,7 @@ func TestFailuresConnections(t *testing.T) {
 		}
 	}
 	s := mailbox(t, server.serve(t), "")
-	s.From = Start{Limit: 400}
+	s.From = source.Start{Limit: 400}
 	got, err := outcome(t, s)
 	if n := server.conns.Load(); n > 1+maxReconnects+1 || err == nil || !strings.HasPrefix(got, "1 2! 3! 4! 5!") {
 		t.Errorf("%d connections, %s, %v", n, got, err)
@@ -302,7 +303,7 @@ func TestFailuresRandomWitness(t *testing.T) {
 		}
 	}
 	s := mailbox(t, server.serve(t), "")
-	s.From = Start{Resume: true, Position: Position{UIDValidity: 7, Known: true}}
+	s.From = source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: 7}}
 	for runs := 0; ; runs++ {
 		err := each(t, context.Background(), s, func(m *source.Message) error {
 			s.From.Position.UID = m.UID

@@ -33,8 +33,7 @@ type Mailbox struct {
 	RootCAs  *x509.CertPool // nil for those of the system
 	Window   int64          // bytes of the body that are wanted
 	Search   Search         // a further condition on the messages, which the server applies
-	From     Start
-	Now      time.Time
+	From     source.Start
 	Wait     time.Duration // for a message if there is none; 0 for not at all
 
 	// Outdated reports whether a run that has waited must leave what came to the next run, because
@@ -164,7 +163,7 @@ func (f *fetcher) run() error {
 		return err
 	}
 	f.validity = box.UIDValidity
-	f.plan = f.From.plan(box, f.Search, f.Now)
+	f.plan = planOf(f.From, box, f.Search)
 	for more := true; more; {
 		if err := f.pass(); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"pulse/lib/fetch/mailbox/imaptest"
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
@@ -26,7 +27,7 @@ func mailbox(t *testing.T, addr, ca string) *Mailbox {
 	s := &Mailbox{
 		Address:  Address{User: imaptest.User, Host: host, Port: port, Mailbox: "INBOX", TLS: ca != ""},
 		Plain:    ca == "",
-		Password: imaptest.Password, Window: 64 << 10, Now: now,
+		Password: imaptest.Password, Window: 64 << 10, From: source.Start{Now: now},
 	}
 	if ca != "" {
 		b, err := os.ReadFile(ca)
@@ -122,33 +123,33 @@ func TestIMAP(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	validity := first.UIDValidity
-	known := func(uid, validity uint32, ago time.Duration) Position {
-		return Position{UIDValidity: validity, UID: uid, Received: now.Add(-ago), Known: true}
+	known := func(uid, validity uint32, ago time.Duration) audit.Position {
+		return audit.Position{UIDValidity: validity, UID: uid, Received: now.Add(-ago)}
 	}
 	for _, tt := range []struct {
 		name   string
-		from   Start
+		from   source.Start
 		search string
 		want   []string
 	}{
-		{"the newest ten", Start{}, "", bodies(51, 60)},
-		{"the newest two", Start{Limit: 2}, "", bodies(59, 60)},
-		{"more than there are", Start{Limit: 1000}, "", bodies(1, 60)},
-		{"searched", Start{}, "SUBJECT \"number 7\"", bodies(7, 7)},
-		{"searched and limited", Start{Limit: 3}, "SUBJECT \"number 1\"", bodies(17, 19)},
-		{"first run: 48 hours", Start{Resume: true}, "", bodies(13, 60)},
-		{"first run, limited: the oldest", Start{Resume: true, Limit: 2}, "", bodies(13, 14)},
-		{"resumed", Start{Resume: true, Position: known(57, validity, 0)}, "", bodies(58, 60)},
-		{"resumed, limited", Start{Resume: true, Limit: 1, Position: known(57, validity, 0)}, "", bodies(58, 58)},
-		{"resumed, searched", Start{Resume: true, Position: known(10, validity, 0)}, "SUBJECT \"number 1\"", bodies(11, 19)},
-		{"nothing new", Start{Resume: true, Position: known(60, validity, 0)}, "", nil},
-		{"beyond all", Start{Resume: true, Position: known(5000, validity, 0)}, "", nil},
-		{"the highest UID there can be", Start{Resume: true, Position: known(1<<32-1, validity, 0)}, "", nil},
-		{"another UIDVALIDITY", Start{Resume: true, Position: known(57, validity+1, 5*time.Hour)}, "", bodies(56, 60)},
+		{"the newest ten", source.Start{}, "", bodies(51, 60)},
+		{"the newest two", source.Start{Limit: 2}, "", bodies(59, 60)},
+		{"more than there are", source.Start{Limit: 1000}, "", bodies(1, 60)},
+		{"searched", source.Start{}, "SUBJECT \"number 7\"", bodies(7, 7)},
+		{"searched and limited", source.Start{Limit: 3}, "SUBJECT \"number 1\"", bodies(17, 19)},
+		{"first run: 48 hours", source.Start{Resume: true}, "", bodies(13, 60)},
+		{"first run, limited: the oldest", source.Start{Resume: true, Limit: 2}, "", bodies(13, 14)},
+		{"resumed", source.Start{Resume: true, Known: true, Position: known(57, validity, 0)}, "", bodies(58, 60)},
+		{"resumed, limited", source.Start{Resume: true, Limit: 1, Known: true, Position: known(57, validity, 0)}, "", bodies(58, 58)},
+		{"resumed, searched", source.Start{Resume: true, Known: true, Position: known(10, validity, 0)}, "SUBJECT \"number 1\"", bodies(11, 19)},
+		{"nothing new", source.Start{Resume: true, Known: true, Position: known(60, validity, 0)}, "", nil},
+		{"beyond all", source.Start{Resume: true, Known: true, Position: known(5000, validity, 0)}, "", nil},
+		{"the highest UID there can be", source.Start{Resume: true, Known: true, Position: known(1<<32-1, validity, 0)}, "", nil},
+		{"another UIDVALIDITY", source.Start{Resume: true, Known: true, Position: known(57, validity+1, 5*time.Hour)}, "", bodies(56, 60)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mailbox(t, srv.Addr, srv.CA)
-			s.From = tt.from
+			s.From, s.From.Now = tt.from, now
 			var err error
 			if s.Search, err = ParseSearch(tt.search); err != nil {
 				t.Fatal(err)
@@ -165,9 +166,9 @@ func TestIMAP(t *testing.T) {
 
 func TestIMAPEmpty(t *testing.T) {
 	srv := imaptest.Start(t, false)
-	for _, from := range []Start{{}, {Resume: true}} {
+	for _, from := range []source.Start{{}, {Resume: true}} {
 		s := mailbox(t, srv.Addr, srv.CA)
-		s.From = from
+		s.From, s.From.Now = from, now
 		if got := must(t, s); got != nil {
 			t.Errorf("%q", got)
 		}

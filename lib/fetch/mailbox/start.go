@@ -1,32 +1,17 @@
 package mailbox
 
 import (
+	"cmp"
 	"math"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
+
+	"pulse/lib/fetch/source"
 )
 
-// Position says how far a mailbox was read: the UID that was recorded last, the
-// UIDVALIDITY that it belongs to, and when that message was received.
-type Position struct {
-	UIDValidity, UID uint32
-	Received         time.Time
-	Known            bool // false before the first run
-}
-
-// Start says which messages of a mailbox are wanted.
-type Start struct {
-	Resume   bool     // those after Position; otherwise the newest
-	Position Position // with Resume
-	Limit    int      // how many: with Resume of the oldest, 0 for all; otherwise of the newest, 0 for 10
-}
-
-const (
-	newest   = 10             // without Resume
-	firstRun = 48 * time.Hour // how far back the first run with Resume goes
-	maxUIDs  = 4_000_000      // in one search result, so that a server can't name them all
-)
+// maxUIDs bounds one search result, so that a server can't name them all.
+const maxUIDs = 4_000_000
 
 // plan is what a Start means for a mailbox as it is now.
 type plan struct {
@@ -37,26 +22,23 @@ type plan struct {
 	newest   int       // only so many of the newest; 0 for all
 }
 
-func (s Start) plan(box *imap.SelectData, search Search, now time.Time) plan {
+func planOf(s source.Start, box *imap.SelectData, search Search) plan {
 	p := plan{nothing: box.NumMessages == 0}
 	switch {
 	case !s.Resume:
-		p.newest = newest
-		if s.Limit > 0 {
-			p.newest = s.Limit
-		}
+		p.newest = cmp.Or(s.Limit, source.Newest)
 		if search.empty() { // by number, so that a large mailbox need not name all its messages
 			first := uint32(max(1, int64(box.NumMessages)-int64(p.newest)+1))
 			p.criteria.SeqNum = []imap.SeqSet{{{Start: first, Stop: box.NumMessages}}}
 		}
-	case s.Position.Known && s.Position.UIDValidity == box.UIDValidity:
+	case s.Known && s.Position.UIDValidity == box.UIDValidity:
 		p.above = s.Position.UID
 		p.nothing = p.nothing || p.above == math.MaxUint32
 		p.criteria.UID = []imap.UIDSet{{{Start: imap.UID(p.above) + 1}}}
-	case s.Position.Known && !s.Position.Received.IsZero():
+	case s.Known && !s.Position.Received.IsZero():
 		p.from(s.Position.Received)
 	default:
-		p.from(now.Add(-firstRun))
+		p.from(s.Now.Add(-source.FirstRun))
 	}
 	and(&p.criteria, &search.criteria)
 	return p

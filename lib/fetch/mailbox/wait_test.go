@@ -18,13 +18,14 @@ import (
 	"pulse/lib/fetch/mailbox/dovecottest"
 	"pulse/lib/fetch/mailbox/imaptest"
 	"pulse/lib/fetch/source"
+	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
 )
 
 // waiter returns a run that has seen the messages up to UID 3 and waits for another one.
 func waiter(t *testing.T, addr, ca string, wait time.Duration) *Mailbox {
 	s := mailbox(t, addr, ca)
-	s.From = Start{Resume: true, Position: Position{UIDValidity: 7, UID: 3, Known: true}}
+	s.From = source.Start{Resume: true, Known: true, Position: audit.Position{UIDValidity: 7, UID: 3}}
 	s.Wait = wait
 	l := defaultLimits
 	l.idle, l.command, l.pause = time.Second, 2*time.Second, 20*time.Millisecond
@@ -132,7 +133,7 @@ func TestWaitPosition(t *testing.T) {
 		"IDLE": say("+ \r\n* 4 EXISTS\r\n"),
 	})
 	s := waiter(t, addr, "", patience)
-	s.From = Start{Resume: true}
+	s.From = source.Start{Resume: true, Now: now}
 	if got, err := outcome(t, s); got != "4" || err != nil || fetches.Load() != 2 {
 		t.Errorf("%s in %d fetches: %v", got, fetches.Load(), err)
 	}
@@ -312,15 +313,15 @@ func TestDovecotWait(t *testing.T) {
 	srv := dovecottest.Start(t)
 	srv.Deliver(t, "1700000001.M1.test", []byte("Subject: old\n\nold\n"))
 	s := mailbox(t, srv.Addr, srv.CA)
-	var last Position
+	var last audit.Position
 	if err := each(t, context.Background(), s, func(m *source.Message) error {
-		last = Position{UIDValidity: m.UIDValidity, UID: m.UID, Known: true}
+		last = audit.Position{UIDValidity: m.UIDValidity, UID: m.UID}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, search := range []string{"", "SUBJECT new"} {
-		s.From, s.Wait = Start{Resume: true, Position: last}, patience
+		s.From, s.Wait = source.Start{Resume: true, Known: true, Position: last}, patience
 		s.testOnlyIdling = func() {
 			srv.Deliver(t, "1700000002.M"+search+".test", []byte("Subject: new\n\nnew"+search+"\n"))
 			s.testOnlyIdling = nil

@@ -9,23 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
 )
 
-// Start says which messages of a mailbox are wanted.
-type Start struct {
-	Resume   bool           // those after Position; otherwise the newest
-	Known    bool           // there is a Position; otherwise this is the first run
-	Position audit.Position // with Resume
-	Limit    int            // how many: with Resume of the oldest, 0 for all; otherwise of the newest, 0 for 10
-	Now      time.Time
-}
-
 const (
-	newest   = 10              // without Resume
-	firstRun = 48 * time.Hour  // how far back the first run with Resume goes
-	overlap  = 5 * time.Minute // how much later than its neighbours a message may get into the mailbox
-	missed   = time.Hour       // how long the messages after one that is missing wait for it
+	overlap = 5 * time.Minute // how much later than its neighbours a message may get into the mailbox
+	missed  = time.Hour       // how long the messages after one that is missing wait for it
 )
 
 // timed is set in the UIDValidity of a position in time, and of no other.
@@ -90,12 +80,12 @@ type plan struct {
 func (s *Mailbox) plan(ctx context.Context) (plan, error) {
 	switch {
 	case !s.From.Resume:
-		n := cmp.Or(s.From.Limit, newest)
+		n := cmp.Or(s.From.Limit, source.Newest)
 		items, err := s.Box.Newest(ctx, n)
 		items, missing := mark(items, s.From.Now)
 		return plan{items: items[max(0, len(items)-n):], missing: missing}, err
 	case !s.From.Known || s.From.Position.Received.IsZero():
-		return s.since(ctx, s.From.Now.Add(-firstRun), false)
+		return s.since(ctx, s.From.Now.Add(-source.FirstRun), false)
 	}
 	history, ok := s.Box.(History)
 	if p := s.From.Position; ok && p.UIDValidity&timed == 0 {

@@ -71,7 +71,7 @@ func (q *queue) fetch(t *testing.T, b Box, limit, stop int) (ids []string, err e
 	if clock.IsZero() {
 		clock = now
 	}
-	s := &Mailbox{Name: "test:", Client: &https.Client{}, Box: b, From: Start{Resume: true, Known: q.known, Position: q.Position, Limit: limit, Now: clock}}
+	s := &Mailbox{Name: "test:", Client: &https.Client{}, Box: b, From: source.Start{Resume: true, Known: q.known, Position: q.Position, Limit: limit, Now: clock}}
 	enough := errors.New("enough")
 	err = s.Each(t.Context(), func(m *source.Message) error {
 		if len(ids) == stop {
@@ -205,7 +205,7 @@ func TestNewest(t *testing.T) {
 	}
 	for limit, want := range map[int]string{0: "m05 m06 m07 m08 m09 m10 m11 m12 m13 m14", 2: "m13 m14"} {
 		var got []string
-		s := &Mailbox{Name: "test:", Client: &https.Client{}, Box: b, From: Start{Limit: limit, Now: now}}
+		s := &Mailbox{Name: "test:", Client: &https.Client{}, Box: b, From: source.Start{Limit: limit, Now: now}}
 		if err := s.Each(t.Context(), func(m *source.Message) error { got = append(got, m.Name); return nil }); err != nil || ids(got...) != want {
 			t.Errorf("limit %d: %q, %v", limit, got, err)
 		}

@@ -65,7 +65,7 @@ type Mailbox struct {
 	Name   string
 	Client *https.Client
 	Box    Box
-	From   Start
+	From   source.Start
 
 	// Pause is called before the server is asked for a message. Its error ends the run. It may be
 	// nil.
