@@ -57,7 +57,6 @@ type Run struct {
 	looked            map[string]bool // waiting effects that this run has looked at
 	passed            map[string]bool // asks that it has loaded, and that are for another kind of run
 	pace              *Pace           // what it has read last of earlier starts
-	sent              sends           // what it has read last of earlier messages
 	turns             *turns          // what it has read last of scheduled tasks
 }
 

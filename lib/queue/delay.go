@@ -26,6 +26,7 @@ const (
 // starting, and when it kept it. It depends on the log's lines, and on which of them are believed.
 type Pace struct {
 	policy *policy.Policy
+	head   string // of the log that it knows
 	now    time.Time
 	clock  clock.Clock
 	since  time.Time // it knows the starts from here on
@@ -56,7 +57,7 @@ func paceOf(v store.View, p *policy.Policy, since, now time.Time) (*Pace, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &Pace{policy: p, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
+	c := &Pace{policy: p, head: v.Counts().Head, now: now, clock: clock, since: since, yeses: map[string]time.Time{}}
 	restored, ages := map[string]bool{}, clock.Ages(true)
 	err = v.Back(func(l audit.Line) bool {
 		at := ages.Of(&l)
@@ -189,6 +190,18 @@ func (c *Pace) delayed(s *Stored, since time.Time) (sum time.Duration) {
 	return sum
 }
 
+// paceFrom is paceOf for many tasks, one after the other, of which a run asks.
+func (r *Run) paceFrom(v store.View, since, now time.Time) (*Pace, error) {
+	if c := r.pace; c != nil && c.head == v.Counts().Head && c.now.Equal(now) && !c.since.After(since) {
+		return c, nil
+	}
+	c, err := paceOf(v, r.Policy, since, now)
+	if err == nil {
+		r.pace = c
+	}
+	return c, err
+}
+
 // late returns for how long limits have kept a task from starting since a person said yes. A yes
 // lapses by the time that was left to it, so that nobody is asked twice only because there were
 // too many tasks. It is read from the log only for a yes that would have lapsed otherwise, by a time.
@@ -196,14 +209,9 @@ func (r *Run) late(v store.View, s *Stored, a *approval.Approval, by, now time.T
 	if by.Before(a.Expires) || by.Sub(a.Expires) > approval.LongestWait {
 		return 0, nil
 	}
-	since := a.Given.Add(-store.Window)
-	c := r.pace
-	if c == nil || !c.now.Equal(now) || c.since.After(since) {
-		var err error
-		if c, err = paceOf(v, r.Policy, since, now); err != nil {
-			return 0, err
-		}
-		r.pace = c
+	c, err := r.paceFrom(v, a.Given.Add(-store.Window), now)
+	if err != nil {
+		return 0, err
 	}
 	yes, known := c.yeses[s.Task.ID]
 	if !known {

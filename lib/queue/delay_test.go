@@ -210,7 +210,7 @@ func TestUntil(t *testing.T) {
 			s.started(l)
 		}
 		s.view(func(v store.View) error {
-			o, err := run.Outlook(v, one, now)
+			by, err := run.Limit(v, one, now)
 			if err != nil {
 				return err
 			}
@@ -219,16 +219,16 @@ func TestUntil(t *testing.T) {
 				return err
 			}
 			limit, until := c.Until(one)
-			if held[o.Limit]++; (limit == "") != (o.Limit == "") || !o.Until.Equal(until) {
-				t.Errorf("%q until %s, but %q until %s", o.Limit, o.Until, limit, until)
+			if held[by]++; (limit == "") != (by == "") {
+				t.Errorf("%q, but %q until %s", by, limit, until)
 			}
 			if limit == "" {
 				return nil
 			}
 			for d, want := range map[time.Duration]bool{-time.Second: true, 0: false} {
-				o, err := run.Outlook(v, one, until.Add(d))
-				if (o.Limit != "") != want || err != nil {
-					t.Errorf("%s, %s after its end: %q, %v", limit, d, o.Limit, err)
+				by, err := run.Limit(v, one, until.Add(d))
+				if (by != "") != want || err != nil {
+					t.Errorf("%s, %s after its end: %q, %v", limit, d, by, err)
 				}
 			}
 			return nil

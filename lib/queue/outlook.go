@@ -6,7 +6,6 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue/store"
-	"pulse/lib/shared/task"
 )
 
 // Outlook says what a run would do with a scheduled task if it came to that task now.
@@ -33,45 +32,12 @@ func (r *Run) Outlook(v store.View, s *Stored, now time.Time) (o Outlook, err er
 	if errors.Is(err, errBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
-	if held := s.heldUntil(&r.Policy.Limits, &w.clock); err == nil && w.approval != nil && held.After(now) {
-		o.Limit, o.Until = limitHold, held
-		return o, nil
-	}
-	if err == nil {
-		o.Limit, err = r.limit(v, s, now)
-	}
-	if o.Limit == "" || err != nil {
+	if err != nil {
 		return o, err
 	}
 	c, err := PaceOf(v, r.Policy, now)
 	if err == nil {
-		_, o.Until = c.Until(s)
+		o.Limit, o.Until = c.Until(s)
 	}
 	return o, err
-}
-
-// limit returns the key of the policy that makes a scheduled task wait, or the empty
-// string.
-func (r *Run) limit(v store.View, s *Stored, now time.Time) (key string, err error) {
-	used, err := r.usage(v, now)
-	if err != nil {
-		return "", err
-	}
-	if used.day >= r.Policy.Limits.MaxPerDay {
-		return limitDay, nil
-	}
-	if soon, err := r.tooSoon(v, s, now); soon || err != nil {
-		return limitReply, err
-	}
-	err = v.Open("", func(e store.Entry) (bool, error) {
-		if e.ID != s.Task.ID || e.State != task.Scheduled || !r.overLimit(&e, &used) {
-			return e.ID != s.Task.ID, nil
-		}
-		key = LimitSender
-		if used.hour[e.Sender] < r.Policy.Limits.PerSenderPerHour {
-			key = limitExternal
-		}
-		return false, nil
-	})
-	return key, err
 }
