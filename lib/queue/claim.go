@@ -142,11 +142,11 @@ func (r *Run) yeses(v store.View) (map[string]bool, error) {
 	if r.Effect.Outward() {
 		return nil, nil
 	}
+	ids, err := keysOn(v, store.Approvals)
 	list := map[string]bool{}
-	err := v.Each(store.Approvals, func(id string, _ time.Time) (bool, error) {
+	for _, id := range ids {
 		list[id] = true
-		return true, nil
-	})
+	}
 	return list, err
 }
 

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"time"
 
 	"pulse/lib/queue/store"
@@ -25,11 +24,8 @@ func Expire(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err error)
 		if !over(e.Since, e.Told) || tx.doubts(&c) {
 			return false, nil
 		}
-		s, err := Load(tx, task.Awaiting, e.ID)
-		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
-			return false, nil
-		}
-		if err != nil {
+		s, err := readable(tx, task.Awaiting, e.ID)
+		if s == nil || err != nil {
 			return false, err
 		}
 		change := s.Task.Change

@@ -132,14 +132,11 @@ func (r *Run) skips(v store.View, e *store.Entry) (bool, error) {
 	if not, err := r.elsewhere(v, e); not || err != nil || e.Kind != task.Ask || len(r.Policy.Extract.Require) == 0 {
 		return not, err
 	}
-	s, err := Load(v, task.Scheduled, e.ID)
-	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
-		return false, nil // verify says so
-	}
-	if err != nil {
+	s, err := readable(v, task.Scheduled, e.ID)
+	if s == nil || err != nil {
 		return false, err
 	}
-	mine, err := r.mine(v, &s)
+	mine, err := r.mine(v, s)
 	return !mine, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"time"
 
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
@@ -15,11 +14,7 @@ import (
 // FindingsOf returns what a person was told that is wrong and did not end, in the order in which
 // it began.
 func FindingsOf(v store.View) (list []audit.Finding, err error) {
-	var keys []string
-	err = v.Each(store.Findings, func(key string, _ time.Time) (bool, error) {
-		keys = append(keys, key)
-		return true, nil
-	})
+	keys, err := keysOn(v, store.Findings)
 	if len(keys) == 0 || err != nil {
 		return nil, err
 	}

@@ -164,14 +164,6 @@ func (l *Learning) count(to task.State) {
 	}
 }
 
-// ignore returns nil in place of an error about one task that can't be read: nothing starts it.
-func ignore(err error) error {
-	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
-		return nil
-	}
-	return err
-}
-
 // Step carries out a part. more means that there is more to do, in another Update. Nothing may
 // start until the last one is done.
 func (l *Learning) Step(tx *Tx, now time.Time) (more bool, err error) {
@@ -202,14 +194,14 @@ func (l *Learning) things(tx *Tx, now time.Time) (more bool, err error) {
 
 // learn moves a task if the queue that was put aside knew more of it.
 func (l *Learning) learn(tx *Tx, st task.State, id string, now time.Time) (moved bool, err error) {
-	s, err := Load(tx, st, id)
-	if err != nil {
-		return false, ignore(err)
+	s, err := readable(tx, st, id)
+	if s == nil || err != nil {
+		return false, err
 	}
 	if err := s.label(tx, l.Was.labels[s.Root()], now); err != nil {
 		return false, err
 	}
-	to, change := l.verdict(&s)
+	to, change := l.verdict(s)
 	if to == "" {
 		return false, nil
 	}

@@ -130,7 +130,13 @@ func anywhere(view store.View, id string) (*Stored, error) {
 	if err != nil || st == "" {
 		return nil, err
 	}
-	s, err := Load(view, st, id)
+	return readable(view, st, id)
+}
+
+// readable loads a task. It returns nil if the task is not in that state, or can't be read: verify
+// says so.
+func readable(v store.View, st task.State, id string) (*Stored, error) {
+	s, err := Load(v, st, id)
 	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return nil, nil
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -85,12 +84,12 @@ func Prune(
 		return done, ids, err
 	}
 	for i, id := range ids[:min(len(ids), maxMoves)] {
-		s, err := Load(tx, st, id.String())
-		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
-			continue
-		}
+		s, err := readable(tx, st, id.String())
 		if err != nil {
 			return Removed{}, ids[i:], err
+		}
+		if s == nil {
+			continue
 		}
 		if old.Than > 0 && c.Now.Sub(c.Of(s.Task.Created)) < old.Than {
 			return done, nil, nil
@@ -101,7 +100,7 @@ func Prune(
 		if done.Doubted = old.Than > 0 && tx.doubts(&c); done.Doubted {
 			return done, nil, nil
 		}
-		told, err := tellDraft(tx, &s, now)
+		told, err := tellDraft(tx, s, now)
 		if err != nil {
 			return Removed{}, ids[i:], err
 		}

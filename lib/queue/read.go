@@ -245,12 +245,15 @@ func LastRead(v store.View) (last time.Time, err error) {
 }
 
 // Proposers returns the tasks that have an outbox, the oldest outbox first.
-func Proposers(v store.View) (list []string, err error) {
-	err = v.Each(store.Outbox, func(parent string, _ time.Time) (bool, error) {
-		list = append(list, parent)
+func Proposers(v store.View) ([]string, error) { return keysOn(v, store.Outbox) }
+
+// keysOn returns the keys of the things on a shelf, oldest first.
+func keysOn(v store.View, s store.Shelf) (keys []string, err error) {
+	err = v.Each(s, func(key string, _ time.Time) (bool, error) {
+		keys = append(keys, key)
 		return true, nil
 	})
-	return list, err
+	return keys, err
 }
 
 // logged returns the state of an open task by the log, "" for any other task.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"time"
 
 	"pulse/lib/queue/store"
@@ -23,11 +22,8 @@ func Resurface(tx *Tx, limits *policy.Limits, now time.Time) (more bool, err err
 		if !e.Told.IsZero() || c.Now.Sub(c.Of(e.Since)) < limits.Resurface || tx.doubts(&c) {
 			return false, nil
 		}
-		s, err := Load(tx, task.Awaiting, e.ID)
-		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) {
-			return false, nil
-		}
-		if err != nil {
+		s, err := readable(tx, task.Awaiting, e.ID)
+		if s == nil || err != nil {
 			return false, err
 		}
 		return true, tx.Log(s.resurfaced(c.Now))

@@ -48,16 +48,12 @@ func StandingOf(v store.View, name string) (*Stored, error) {
 		return true, nil
 	})
 	for _, e := range ids {
-		var s Stored
-		if err == nil {
-			s, err = Load(v, e.State, e.ID)
+		if err != nil {
+			return nil, err
 		}
-		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) { // verify says so
-			err = nil
-			continue
-		}
-		if err == nil && s.Standing() == name {
-			return &s, nil
+		var s *Stored
+		if s, err = readable(v, e.State, e.ID); s != nil && s.Standing() == name {
+			return s, err
 		}
 	}
 	return nil, err

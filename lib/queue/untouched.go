@@ -61,14 +61,11 @@ func ResurfaceDrafts(tx *Tx, ids []store.ID, now time.Time) (left []store.ID, er
 		return nil, err
 	}
 	for _, id := range ids[:min(len(ids), maxMoves)] {
-		s, err := Load(tx, task.Completed, id.String())
-		if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
-			continue
+		s, err := readable(tx, task.Completed, id.String())
+		if err == nil && s != nil {
+			_, err = tellDraft(tx, s, now)
 		}
 		if err != nil {
-			return ids, err
-		}
-		if _, err := tellDraft(tx, &s, now); err != nil {
 			return ids, err
 		}
 	}
