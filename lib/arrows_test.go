@@ -19,7 +19,7 @@ import (
 
 // pure packages decide; they do no I/O and import only pure ones.
 var pure = []string{
-	"hint", "label", "address", "addrspec", "answers", "approval", "audience", "audit", "authres", "clock", "compare", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault", "finding",
+	"hint", "label", "address", "addrspec", "answers", "approval", "audience", "audit", "authres", "clock", "compare", "consent", "decision", "duration", "edit", "encodedword", "entry", "envelope", "escape", "fault", "finding",
 	"identity", "glob", "health", "peer", "pins", "policy", "proposal", "queue", "receivers", "record", "replay", "request", "schema", "screen", "suggest", "taglist",
 	"task", "terms", "named", "tools", "webhook", "hook", "trace", "explain", "lazy", "linux", "settings", "store",
 }

@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/cmdline"
@@ -23,7 +24,7 @@ func consume(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	proving := queue.Proving{Require: approval.Level(p.Approval.Require), Outbound: p}
+	proving := consent.Proving{Require: approval.Level(p.Approval.Require), Outbound: p}
 	if proving.Signed, err = desk.SignedHere(c.Context, p); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func unspent(c *cli.Context, why error) string {
 
 // confineConsume gives up all but the queue. Where a grant is signed it can't: ssh-keygen
 // needs more.
-func confineConsume(c *cli.Context, s door.Store, proving *queue.Proving) error {
+func confineConsume(c *cli.Context, s door.Store, proving *consent.Proving) error {
 	if proving.Signed != nil {
 		return cmdline.Unconfined(c, "a grant that is signed is checked by ssh-keygen")
 	}

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/approve/screen"
 	"pulse/lib/approve/tty"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
@@ -258,7 +259,7 @@ func (s *showing) undone(err error) error {
 	if errors.Is(err, tty.ErrRefused) {
 		return s.tell([]string{"that is not the code: nothing was changed"})
 	}
-	if errors.Is(err, queue.ErrNotGood) {
+	if errors.Is(err, consent.ErrNotGood) {
 		return s.tell([]string{escape.Message(err.Error())})
 	}
 	if !errors.Is(err, store.ErrConflict) {

@@ -72,7 +72,7 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 
 // carry carries out an effect on the queue itself, if it still fits.
 func (r *Run) carry(tx *Tx, s *Stored, w *weighed) error {
-	if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
+	if err := r.proving().Spend(w.spends, w.clock.Sure()); err != nil {
 		return err
 	}
 	change := w.change

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/tools"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -44,7 +45,7 @@ type Run struct {
 	Account  string       // the account of its workers, for the log
 	Now      func() time.Time
 	Schema   *schema.Schema // of [extract]; nil: there is none, and what needs an extract does not start
-	Signed   Signed         // checks signatures, if the policy requires them; nil: nothing is signed well
+	Signed   consent.Signed // checks signatures, if the policy requires them; nil: nothing is signed well
 
 	World tools.World                 // what effects are judged by besides the policy; nil: what needs it is rejected
 	Vouch func(approval.Holder) error // at level user, returns nil if this holder may say yes
@@ -289,7 +290,7 @@ func (r *Run) start(tx *Tx, s *Stored, w *weighed, lock func(string) error) (*Cl
 	claim := &Claim{Approval: w.approval, Policy: r.Policy, unfit: s.Task.Reason == ReasonUnfit}
 	if r.Readers { // a yes is spent on what acts on it
 		claim.Schema = r.Schema
-	} else if err := r.proving().spend(w.spends, w.clock.Sure()); err != nil {
+	} else if err := r.proving().Spend(w.spends, w.clock.Sure()); err != nil {
 		return nil, err
 	} else {
 		claim.spent = w.spends

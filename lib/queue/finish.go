@@ -293,3 +293,12 @@ func Complaint(l *audit.Line) string {
 	again := l.Change.NotBefore.Format(time.RFC3339)
 	return fmt.Sprintf("task %s: %s, again at %s", l.Task, l.Change.Reason, again)
 }
+
+// Return gives back what the start of a task spent, once the task is scheduled again:
+// its worker said that nothing happened, or that it failed.
+func (r *Run) Return(c *Claim, end *audit.Line) error {
+	if len(c.spent) == 0 || end.To != task.Scheduled {
+		return nil
+	}
+	return r.Signed.Return(c.spent, end.Time)
+}

@@ -11,10 +11,10 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/tools"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
-	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
 )
@@ -73,29 +73,26 @@ func Withhold(tx *Tx, err error, taskID string, now time.Time) (refused bool, fa
 }
 
 // closed returns why nothing may reach a target now, whatever grants there are.
-func closed(v store.View, p *Proving, target string) error {
+func closed(v store.View, p *consent.Proving, target string) error {
 	if lost, err := v.Lost(); err != nil || lost != "" {
 		return cmp.Or(err, fmt.Errorf("%w: %s", ErrLost, lost))
 	}
 	if held, err := Held(v); err != nil || held != "" {
 		return cmp.Or(err, fmt.Errorf("%w: %s", ErrHeld, held))
 	}
-	if why := decision.Barred(p.targets(), target); why != "" {
+	if why := decision.Barred(p.Targets(), target); why != "" {
 		return fmt.Errorf("%w: %s", ErrTarget, why)
 	}
-	if decision.Bound(p.targets(), target) {
+	if decision.Bound(p.Targets(), target) {
 		return fmt.Errorf("%w: an [[approval.row]] is about it, and a grant is not that yes", ErrTarget)
 	}
 	return nil
 }
 
-// targets returns the policy by which targets are judged and compared.
-func (p *Proving) targets() *policy.Policy { return cmp.Or(p.Outbound, &policy.Policy{}) }
-
 // Consume spends the grant that fits a target and a task best, once. It skips a grant that
 // does not prove what is required, or whose signature was used already. It spends none while
 // nothing may start, nor for a target that p.Outbound bars.
-func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval.Grant, error) {
+func Consume(tx *Tx, p *consent.Proving, target, taskID string, now time.Time) (approval.Grant, error) {
 	if err := closed(tx, p, target); err != nil {
 		return approval.Grant{}, err
 	}
@@ -107,7 +104,7 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 	if err != nil {
 		return approval.Grant{}, err
 	}
-	same := p.targets().Outbound.Same
+	same := p.Targets().Outbound.Same
 	missing := approval.Missing(grants, target, same, taskID, c.Latest())
 	grants = unexpired(&c, grants)
 	for {
@@ -116,17 +113,17 @@ func Consume(tx *Tx, p *Proving, target, taskID string, now time.Time) (approval
 			return g, fmt.Errorf("%w for this target%s", ErrNoGrant, missing)
 		}
 		proofs := []approval.Proof{g.Proof("")}
-		err := p.proven(&g, g.Holder, proofs, c.By(g.Given))
+		err := p.Proven(&g, g.Holder, proofs, c.By(g.Given))
 		if err == nil {
-			err = p.spend(p.spends(proofs), c.Sure())
+			err = p.Spend(p.Spends(proofs), c.Sure())
 		}
 		if err == nil {
 			return g, tx.Log(audit.Line{Time: c.Now, Event: audit.Consumed, Grant: &g})
 		}
-		if !errors.Is(err, ErrNotGood) {
+		if !errors.Is(err, consent.ErrNotGood) {
 			return g, err
 		}
-		missing = ": " + strings.TrimPrefix(err.Error(), ErrNotGood.Error()+": ")
+		missing = ": " + strings.TrimPrefix(err.Error(), consent.ErrNotGood.Error()+": ")
 		grants = without(grants, g.ID)
 	}
 }
@@ -245,7 +242,7 @@ func (r *Run) granted(
 	}
 	c, err := ClockOf(tx, now)
 	grants = slices.DeleteFunc(unexpired(&c, grants), func(g approval.Grant) bool {
-		return !g.Suffices(r.proving().Require) || r.proving().answered(g.Holder) != nil
+		return !g.Suffices(r.proving().Require) || r.proving().Answered(g.Holder) != nil
 	})
 	if err != nil || len(grants) == 0 {
 		return nil, false, err
@@ -283,8 +280,8 @@ func (r *Run) judge(c *clock.Clock) func(*approval.Grant) (bool, error) {
 		if ok, asked := known[*g]; asked {
 			return ok, nil
 		}
-		err := r.proving().proven(g, g.Holder, []approval.Proof{g.Proof("")}, c.By(g.Given))
-		if err != nil && !errors.Is(err, ErrNotGood) {
+		err := r.proving().Proven(g, g.Holder, []approval.Proof{g.Proof("")}, c.By(g.Given))
+		if err != nil && !errors.Is(err, consent.ErrNotGood) {
 			return false, err
 		}
 		known[*g] = err == nil

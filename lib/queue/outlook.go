@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pulse/lib/authorize/decision"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 )
 
@@ -29,7 +30,7 @@ func (r *Run) Outlook(v store.View, s *Stored, now time.Time) (o Outlook, err er
 	}
 	w, err := r.weighScheduled(v, &one, now)
 	o = Outlook{Reader: !mine, Starts: w.ok, Decision: w.decision.Decision, Reason: w.reason}
-	if errors.Is(err, errBlind) {
+	if errors.Is(err, consent.ErrBlind) {
 		o.Starts, o.Unproven, o.Reason, err = true, true, "", nil
 	}
 	if err != nil {

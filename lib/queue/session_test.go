@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
@@ -176,7 +177,7 @@ func TestGrants(t *testing.T) {
 			}
 		}
 	}
-	consume := func(s *shelf, p *queue.Proving, target, id string) (g approval.Grant, err error) {
+	consume := func(s *shelf, p *consent.Proving, target, id string) (g approval.Grant, err error) {
 		err = s.update(func(tx *queue.Tx) error {
 			g, err = queue.Consume(tx, p, target, id, now)
 			return err
@@ -188,7 +189,7 @@ func TestGrants(t *testing.T) {
 	if want := "a1 a0 a2 a3 a4 a5"; s.ids() != want {
 		t.Fatalf("%s, want %s", s.ids(), want)
 	}
-	low := &queue.Proving{Require: approval.Terminal}
+	low := &consent.Proving{Require: approval.Terminal}
 	for _, c := range []struct{ target, task, want string }{
 		{"bob@partner.example", one, "a3"}, {"BOB@partner.example", one, "a1"}, {"bob@partner.example", "", "a0"}, {"bob@partner.example", two, "a2"}, {"bob@partner.example", one, ""},
 	} {
@@ -226,16 +227,16 @@ func TestGrantsAreProven(t *testing.T) {
 		return nil
 	}
 	for name, c := range map[string]struct {
-		p    queue.Proving
+		p    consent.Proving
 		want string
 		err  error
 	}{
-		"terminal":                 {queue.Proving{Require: approval.Terminal}, "low", nil},
-		"user":                     {queue.Proving{Require: approval.User, Vouch: vouch}, "bad", nil},
-		"user, nobody vouches":     {queue.Proving{Require: approval.User}, "", queue.ErrNoGrant},
-		"signature":                {queue.Proving{Require: approval.Signature, Signed: &keys{}}, "good", nil},
-		"signature, nobody checks": {queue.Proving{Require: approval.Signature}, "", queue.ErrNoGrant},
-		"signature, can't tell":    {queue.Proving{Require: approval.Signature, Signed: &keys{broken: broken}}, "", broken},
+		"terminal":                 {consent.Proving{Require: approval.Terminal}, "low", nil},
+		"user":                     {consent.Proving{Require: approval.User, Vouch: vouch}, "bad", nil},
+		"user, nobody vouches":     {consent.Proving{Require: approval.User}, "", queue.ErrNoGrant},
+		"signature":                {consent.Proving{Require: approval.Signature, Signed: &keys{}}, "good", nil},
+		"signature, nobody checks": {consent.Proving{Require: approval.Signature}, "", queue.ErrNoGrant},
+		"signature, can't tell":    {consent.Proving{Require: approval.Signature, Signed: &keys{broken: broken}}, "", broken},
 	} {
 		s := newShelf(t)
 		for i, id := range []string{"low", "bad", "good"} {
@@ -304,7 +305,7 @@ func TestStopped(t *testing.T) {
 			},
 			func(tx *queue.Tx) error { _, err := run.Chores(tx, now); return err },
 			func(tx *queue.Tx) error {
-				_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal}, g.Target, "", now)
+				_, err := queue.Consume(tx, &consent.Proving{Require: approval.Terminal}, g.Target, "", now)
 				if c.lost != "" && errors.Is(err, queue.ErrLost) || c.held && errors.Is(err, queue.ErrHeld) {
 					err = nil
 				}
@@ -347,7 +348,7 @@ func TestSpellingsOfATarget(t *testing.T) {
 		g := approval.Grant{ID: "g", Target: "telegram:42", By: "me", Level: approval.Terminal, Given: now, Expires: now.Add(time.Hour)}
 		s.Lay(store.Grants, g.ID, store.Item{Bytes: g.Append(nil)})
 		err := queue.Update(s, func(tx *queue.Tx) error {
-			_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal, Outbound: &p}, target, "", now)
+			_, err := queue.Consume(tx, &consent.Proving{Require: approval.Terminal, Outbound: &p}, target, "", now)
 			return err
 		})
 		if !errors.Is(err, want) || want == nil && err != nil {

@@ -10,6 +10,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -53,21 +54,21 @@ func (r *Run) weigh(v store.View, s *Stored, a *approval.Approval, now time.Time
 	}
 	switch d := w.decision; {
 	case weak && a == nil:
-		w.reason, err = ReasonCloseUnproven, ErrNotGood
+		w.reason, err = ReasonCloseUnproven, consent.ErrNotGood
 	case free && s.inSession() && p.Require == approval.Signature:
 		w.reason = store.ReasonSessionSpent
-		w.spends, err = p.within(v, s, r.Policy.Limits.MaxRestarts, w.clock.Latest())
+		w.spends, err = r.within(v, s, r.Policy.Limits.MaxRestarts, w.clock.Latest())
 	case free && !weak:
 	case d.Outcome == terms.Reject || a == nil:
-		err = ErrNotGood
+		err = consent.ErrNotGood
 	default:
 		w.reason = ReasonApproval
 		var late time.Duration
 		by := w.clock.By(a.Given)
 		if late, err = r.late(v, s, a, by, now); err == nil {
-			w.spends, err = p.approved(s, d.Decision, a, late, by)
+			w.spends, err = r.approved(s, d.Decision, a, late, by)
 		}
-		if err == nil || errors.Is(err, errBlind) {
+		if err == nil || errors.Is(err, consent.ErrBlind) {
 			first, wrong := r.agreed(v, s, &w, now)
 			w.spends, err = append(w.spends, first...), cmp.Or(wrong, err)
 		}
@@ -79,7 +80,7 @@ func (r *Run) weigh(v store.View, s *Stored, a *approval.Approval, now time.Time
 		Since: now, Attempts: s.Task.Attempts, Deferred: s.Task.Deferred, Restarts: s.Task.Restarts,
 		Reason: cmp.Or(w.reason, string(w.decision.Reason)),
 	}
-	if errors.Is(err, ErrNotGood) {
+	if errors.Is(err, consent.ErrNotGood) {
 		err = nil
 	}
 	return w, err
@@ -148,38 +149,39 @@ func (c *Content) free(d *decision.Follows, a *approval.Approval) bool {
 // within proves that an ask was sent within a session which a person signed, and returns
 // what its start spends of the session. A session that a person ended is gone, so an ask
 // that has not started by then does not start any more.
-func (p *Proving) within(v store.View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
+func (r *Run) within(v store.View, s *Stored, restarts int, now time.Time) ([]approval.Proof, error) {
 	list, err := SessionsOf(v)
 	if err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(list, func(open approval.Session) bool { return open.ID == s.Identity.Session })
 	if i < 0 || !identity.Within(s.Message, s.Identity.Sender, &list[i]) {
-		return nil, fmt.Errorf("%w: there is no session that it was sent within", ErrNotGood)
+		return nil, fmt.Errorf("%w: there is no session that it was sent within", consent.ErrNotGood)
 	}
-	proofs := []approval.Proof{list[i].Proof(s.Task.ID, restarts)}
-	return p.spends(proofs), p.proven(&list[i], list[i].Holder, proofs, now)
+	p, proofs := r.proving(), []approval.Proof{list[i].Proof(s.Task.ID, restarts)}
+	return p.Spends(proofs), p.Proven(&list[i], list[i].Holder, proofs, now)
 }
 
 // approved proves that an approval is a yes to the task file as it is, which has not expired by a
 // time, and returns what the start spends of it. It lapses later by the time for which limits kept
 // the task waiting.
-func (p *Proving) approved(
+func (r *Run) approved(
 	s *Stored, d decision.Decision, a *approval.Approval, late time.Duration, by time.Time,
 ) ([]approval.Proof, error) {
+	p := r.proving()
 	if a.Task != s.Task.ID || a.Action != s.Decision.Action || !slices.Equal(a.Target, s.Target()) {
-		return nil, fmt.Errorf("%w: it was given for another task", ErrNotGood)
+		return nil, fmt.Errorf("%w: it was given for another task", consent.ErrNotGood)
 	}
 	if err := a.Good(s.Task.Digest, p.Require, by.Add(-late)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotGood, err)
+		return nil, fmt.Errorf("%w: %w", consent.ErrNotGood, err)
 	}
 	if len(a.Grants) > 0 {
-		if err := covers(s, d, a.Grants, p.targets().Outbound.Same); err != nil {
+		if err := covers(s, d, a.Grants, p.Targets().Outbound.Same); err != nil {
 			return nil, err
 		}
 	}
 	if s.Outward() && len(a.Grants) == 0 {
-		if err := p.answered(a.Holder); err != nil {
+		if err := p.Answered(a.Holder); err != nil {
 			return nil, err
 		}
 	}
@@ -187,7 +189,7 @@ func (p *Proving) approved(
 	for i := range proofs {
 		proofs[i] = proofs[i].Late(late)
 	}
-	return p.spends(proofs), p.proven(a, a.Holder, proofs, by)
+	return p.Spends(proofs), p.Proven(a, a.Holder, proofs, by)
 }
 
 // covers returns nil if an approval of this task can be made of these grants. It has to
@@ -196,7 +198,7 @@ func covers(s *Stored, d decision.Decision, grants []approval.Grant, same approv
 	targets := recipients(s)
 	ids, bound := tasks(s)
 	if !s.Outward() || !confirmable(d) || len(grants) != len(targets) {
-		return fmt.Errorf("%w: grants are no yes to it", ErrNotGood)
+		return fmt.Errorf("%w: grants are no yes to it", consent.ErrNotGood)
 	}
 	for i := range grants {
 		g := &grants[i]
@@ -204,8 +206,16 @@ func covers(s *Stored, d decision.Decision, grants []approval.Grant, same approv
 		case g.Target != "" && !same(g.Target, targets[i]),
 			g.Task != "" && !slices.Contains(ids, g.Task), g.Task == "" && bound,
 			slices.ContainsFunc(grants[:i], func(other approval.Grant) bool { return other.ID == g.ID }):
-			return fmt.Errorf("%w: it is made of a grant that is not for it", ErrNotGood)
+			return fmt.Errorf("%w: it is made of a grant that is not for it", consent.ErrNotGood)
 		}
 	}
 	return nil
+}
+
+// proving returns what the policy of a run requires of a yes.
+func (r *Run) proving() *consent.Proving {
+	return &consent.Proving{
+		Require: approval.Level(r.Policy.Approval.Require), Signed: r.Signed, Vouch: r.Vouch, Blind: r.Blind,
+		Answers: r.Answers, Outbound: r.Policy,
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
@@ -63,7 +64,7 @@ type keys struct {
 func (k *keys) Check(proofs []approval.Proof, _ time.Time) error {
 	for i := range proofs {
 		if k.broken == nil && proofs[i].Signature != "good" && k.names[proofs[i].Signature] == nil {
-			return fmt.Errorf("%w: it is not of that key", queue.ErrNotGood)
+			return fmt.Errorf("%w: it is not of that key", consent.ErrNotGood)
 		}
 	}
 	return k.broken
@@ -73,7 +74,7 @@ func (k *keys) Spend(proofs []approval.Proof, _ time.Time) error { k.spent += le
 func (k *keys) Return([]approval.Proof, time.Time) error         { return nil }
 func (k *keys) Names(signature string) ([]string, error) {
 	if k.names[signature] == nil {
-		return nil, queue.ErrNotGood
+		return nil, consent.ErrNotGood
 	}
 	return k.names[signature], nil
 }

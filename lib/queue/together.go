@@ -3,74 +3,18 @@ package queue
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
 )
 
-// agreement is whose yes a task needs. A task that came when two were wanted needs two, whatever
-// the policy of the moment says, and that policy may want more.
-type agreement struct {
-	rows   []policy.ApprovalRow // none: anyone's
-	author string
-	holds  func(name string) approval.Holder
-}
-
 // agreement returns whose yes a task needs, under the policy of the moment.
-func (r *Run) agreement(s *Stored, rows []policy.ApprovalRow) *agreement {
-	if s.Decision.Count > 1 {
-		rows = append(slices.Clip(rows), came(rows, s.Decision.Count))
-	}
-	return &agreement{rows, s.Identity.Sender, r.Holder}
-}
-
-// came is the row of a task that came when so many were wanted: of those whom the policy lets now.
-func came(rows []policy.ApprovalRow, count int) policy.ApprovalRow {
-	all, anyone := policy.ApprovalRow{Count: count}, len(rows) == 0
-	for i := range rows {
-		all.NotAuthor, anyone = all.NotAuthor || rows[i].NotAuthor, anyone || rows[i].Approvers == nil
-		all.Approvers = append(all.Approvers, rows[i].Approvers...)
-	}
-	if anyone {
-		all.Approvers = nil
-	}
-	return all
-}
-
-// lacks says whose yes is missing besides those of some people; the empty string: none.
-func (g *agreement) lacks(people ...*person) string {
-	for i := range g.rows {
-		row := &g.rows[i]
-		var count []*person
-		for _, one := range people {
-			same := func(other *person) bool { return g.same(one, other, row.Approvers != nil) }
-			if g.may(row, one) && !slices.ContainsFunc(count, same) {
-				count = append(count, one)
-			}
-		}
-		if len(count) < row.Count {
-			return g.wants(row, count)
-		}
-	}
-	return ""
-}
-
-// helps reports whether somebody's yes is one of those that are needed.
-func (g *agreement) helps(one *person) bool {
-	return slices.ContainsFunc(g.rows, func(row policy.ApprovalRow) bool { return g.may(&row, one) })
-}
-
-// wants says whose yes a row wants besides those that count.
-func (g *agreement) wants(row *policy.ApprovalRow, count []*person) string {
-	left := *row
-	left.Approvers = slices.DeleteFunc(slices.Clone(row.Approvers), func(name string) bool {
-		return slices.ContainsFunc(count, func(one *person) bool { return g.is(one, name) })
-	})
-	return left.Wants(len(count))
+func (r *Run) agreement(s *Stored, rows []policy.ApprovalRow) *consent.Agreement {
+	return consent.AgreementOf(rows, s.Decision.Count, s.Identity.Sender, r.Holder)
 }
 
 // Wants says what a waiting task waits for, where that is more than anyone's yes: who gave the
@@ -79,21 +23,21 @@ func (r *Run) Wants(v store.View, s *Stored, now time.Time) (string, error) {
 	g := r.agreement(s, r.rows(s))
 	first, one, err := r.first(v, s, g, now)
 	switch {
-	case err != nil || len(g.rows) == 0:
+	case err != nil || g.Anyone():
 		return "", err
 	case first == nil:
-		return g.lacks(), nil
+		return g.Lacks(), nil
 	}
-	left := g.lacks(one)
+	left := g.Lacks(one)
 	if left == "" { // the policy wanted more of them
 		left = "one yes more"
 	}
-	return fmt.Sprintf("%s; %s said yes at %s", left, one.name, first.Given.Format(time.RFC3339)), nil
+	return fmt.Sprintf("%s; %s said yes at %s", left, one.Name, first.Given.Format(time.RFC3339)), nil
 }
 
 // first returns the first of two yeses to a task, and whose it is; nil if there is none that counts
 // still. Whether it is signed well is looked at when the task starts.
-func (r *Run) first(v store.View, s *Stored, g *agreement, now time.Time) (*approval.Approval, *person, error) {
+func (r *Run) first(v store.View, s *Stored, g *consent.Agreement, now time.Time) (*approval.Approval, *consent.Person, error) {
 	first, err := FirstOf(v, s.Task.ID)
 	if errors.Is(err, store.ErrCorrupt) || first == nil {
 		return nil, nil, nil
@@ -102,11 +46,11 @@ func (r *Run) first(v store.View, s *Stored, g *agreement, now time.Time) (*appr
 		return nil, nil, err
 	}
 	p := r.proving()
-	one, err := p.whose(first)
-	if errors.Is(err, ErrNotGood) {
+	one, err := p.Whose(first)
+	if errors.Is(err, consent.ErrNotGood) {
 		return nil, nil, nil
 	}
-	if err != nil || first.Good(s.Task.Digest, p.Require, now) != nil || !g.helps(one) {
+	if err != nil || first.Good(s.Task.Digest, p.Require, now) != nil || !g.Helps(one) {
 		return nil, nil, err
 	}
 	return first, one, nil
@@ -121,17 +65,17 @@ func (r *Run) Agree(tx *Tx, shown *Stored, yes approval.Approval, now time.Time)
 		return "", err
 	}
 	g := r.agreement(&s, r.rows(&s))
-	if len(g.rows) == 0 {
+	if g.Anyone() {
 		return "", Approve(tx, shown, yes, now)
 	}
-	me, err := r.proving().whose(&yes)
+	me, err := r.proving().Whose(&yes)
 	if err != nil {
 		return "", err
 	}
-	if !g.helps(me) {
-		return "", fmt.Errorf("%w: it needs %s, and this is that of %s", ErrNotGood, g.lacks(), me.name)
+	if !g.Helps(me) {
+		return "", fmt.Errorf("%w: it needs %s, and this is that of %s", consent.ErrNotGood, g.Lacks(), me.Name)
 	}
-	if left = g.lacks(me); left == "" {
+	if left = g.Lacks(me); left == "" {
 		return "", Approve(tx, shown, yes, now)
 	}
 	first, one, err := r.first(tx, &s, g, now)
@@ -143,8 +87,8 @@ func (r *Run) Agree(tx *Tx, shown *Stored, yes approval.Approval, now time.Time)
 		line.By, line.Level, line.Approval = yes.By, yes.Level, &yes
 		return left, tx.Log(line)
 	}
-	if left = g.lacks(one, me); left != "" {
-		return "", fmt.Errorf("%w: %s said yes already, and it needs %s", ErrNotGood, one.name, left)
+	if left = g.Lacks(one, me); left != "" {
+		return "", fmt.Errorf("%w: %s said yes already, and it needs %s", consent.ErrNotGood, one.Name, left)
 	}
 	return "", Approve(tx, shown, yes, now)
 }
@@ -154,34 +98,34 @@ func (r *Run) Agree(tx *Tx, shown *Stored, yes approval.Approval, now time.Time)
 func (r *Run) agreed(v store.View, s *Stored, w *weighed, now time.Time) ([]approval.Proof, error) {
 	g, p, a := r.agreement(s, w.decision.Rows), r.proving(), w.approval
 	switch {
-	case len(g.rows) == 0:
+	case g.Anyone():
 		return nil, nil
 	case len(a.Grants) > 0:
-		return nil, fmt.Errorf("%w: it needs %s, which nobody gives ahead", ErrNotGood, g.lacks())
+		return nil, fmt.Errorf("%w: it needs %s, which nobody gives ahead", consent.ErrNotGood, g.Lacks())
 	}
-	last, err := p.whose(a)
-	if err != nil || g.lacks(last) == "" {
+	last, err := p.Whose(a)
+	if err != nil || g.Lacks(last) == "" {
 		return nil, err
 	}
 	first, err := FirstOf(v, s.Task.ID)
 	if err != nil || first == nil {
-		return nil, errors.Join(err, fmt.Errorf("%w: it needs %s", ErrNotGood, g.lacks(last)))
+		return nil, errors.Join(err, fmt.Errorf("%w: it needs %s", consent.ErrNotGood, g.Lacks(last)))
 	}
 	by := w.clock.By(first.Given)
 	late, err := r.late(v, s, first, by, now)
 	if err != nil {
 		return nil, err
 	}
-	proofs, err := p.approved(s, w.decision.Decision, first, late, by)
-	if err != nil && !errors.Is(err, errBlind) {
+	proofs, err := r.approved(s, w.decision.Decision, first, late, by)
+	if err != nil && !errors.Is(err, consent.ErrBlind) {
 		return nil, err
 	}
-	one, wrong := p.whose(first)
+	one, wrong := p.Whose(first)
 	if wrong != nil {
 		return nil, wrong
 	}
-	if left := g.lacks(one, last); left != "" {
-		return nil, fmt.Errorf("%w: it needs %s", ErrNotGood, left)
+	if left := g.Lacks(one, last); left != "" {
+		return nil, fmt.Errorf("%w: it needs %s", consent.ErrNotGood, left)
 	}
 	return proofs, err
 }

@@ -9,6 +9,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/queue"
 	"pulse/lib/queue/clock"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/policy"
@@ -137,7 +138,7 @@ func TestTogether(t *testing.T) {
 			who, refused := strings.CutPrefix(strings.ReplaceAll(who, ",", " "), "-")
 			before := len(g.lines())
 			left, err := g.agree(who)
-			if errors.Is(err, queue.ErrNotGood) != refused || !refused && err != nil || refused && len(g.lines()) != before {
+			if errors.Is(err, consent.ErrNotGood) != refused || !refused && err != nil || refused && len(g.lines()) != before {
 				t.Errorf("%s: %s: %q, %v", name, who, left, err)
 			}
 		}
@@ -154,7 +155,7 @@ func TestAuthorByTaggedKey(t *testing.T) {
 	defer delete(signatures, "ann's tagged")
 	for author, refused := range map[string]bool{"ann@example.com": true, "ann+agent@example.com": true, "bob@example.com": false} {
 		g := gateOf(t, author, "signature", 0, policy.ApprovalRow{Count: 1, NotAuthor: true})
-		if _, err := g.agree("ann's tagged@ann+phone@example.com"); errors.Is(err, queue.ErrNotGood) != refused {
+		if _, err := g.agree("ann's tagged@ann+phone@example.com"); errors.Is(err, consent.ErrNotGood) != refused {
 			t.Errorf("what %s wants: %v", author, err)
 		}
 	}
@@ -166,7 +167,7 @@ func TestAuthorWithTag(t *testing.T) {
 		for _, who := range who {
 			for _, author := range []string{"ann@example.com", "ann+agent@example.com", "Ann+x+y@example.com"} {
 				g := gateOf(t, author, require, 0, policy.ApprovalRow{Count: 1, NotAuthor: true})
-				if _, err := g.agree(who); !errors.Is(err, queue.ErrNotGood) {
+				if _, err := g.agree(who); !errors.Is(err, consent.ErrNotGood) {
 					t.Errorf("%s, of what %s wants: %v", who, author, err)
 				}
 			}

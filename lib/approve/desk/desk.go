@@ -21,6 +21,7 @@ import (
 	"pulse/lib/authorize/decision"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
@@ -237,7 +238,7 @@ func (d *Desk) put(shown *queue.Stored, q Question, write writing) error {
 	if err == nil && q.Agree {
 		d.starts[shown.Task.ID] = Starts(shown)
 	}
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, consent.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err

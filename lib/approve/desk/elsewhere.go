@@ -14,6 +14,7 @@ import (
 	"pulse/lib/approve/answers"
 	"pulse/lib/approve/sshsig"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/address"
@@ -171,7 +172,7 @@ func (t *Taker) Answer(id string, no bool, reason string, signed *answers.Answer
 		}
 		return queue.Deny(tx, &shown, a.By, a.Level, reason, now)
 	})
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, queue.ErrNotGood) {
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, consent.ErrNotGood) {
 		return fault.Refusedf("pulse-queue show "+shown.Task.ID, "%w", err)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"pulse/lib/approve/screen"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/cmdline"
@@ -213,7 +214,7 @@ func (d *Desk) recordAll(all []queue.Stored, q Question, writes []writing) (done
 			return done, left, err
 		}
 		err := d.put(&all[i], q, writes[i])
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) || errors.Is(err, queue.ErrNotGood) {
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnknown) || errors.Is(err, consent.ErrNotGood) {
 			cmdline.Note(d.c, "task %s was left as it is: %s", id, err)
 			left = append(left, id)
 			continue

@@ -15,7 +15,7 @@ import (
 
 	"pulse/lib/approve/ledger"
 	"pulse/lib/approve/sshsig"
-	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/policy"
@@ -116,7 +116,7 @@ type signed struct {
 // SignedFor returns what checks the signatures for a run whose workers have this uid, or
 // nil if none counts there: the policy requires less than level user, or it requires that
 // and Guard says why a signature proves nothing.
-func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed, error) {
+func SignedFor(ctx context.Context, p *policy.Policy, worker int) (consent.Signed, error) {
 	return signedIf(ctx, p, func() (string, error) {
 		if err := Guard(p, worker, os.Geteuid()); err != nil {
 			return "", err
@@ -128,7 +128,7 @@ func SignedFor(ctx context.Context, p *policy.Policy, worker int) (queue.Signed,
 // signedIf returns what checks signatures if guard, which returns the path of ssh-keygen,
 // finds nothing wrong. Only a policy that requires signatures makes it an error if guard
 // does, or if the keys can't be read.
-func signedIf(ctx context.Context, p *policy.Policy, guard func() (tool string, err error)) (queue.Signed, error) {
+func signedIf(ctx context.Context, p *policy.Policy, guard func() (tool string, err error)) (consent.Signed, error) {
 	level := approval.Level(p.Approval.Require)
 	if level != approval.Signature && level != approval.User {
 		return nil, nil
@@ -151,7 +151,7 @@ func signedIf(ctx context.Context, p *policy.Policy, guard func() (tool string, 
 
 // SignedHere is SignedFor for an account that spends a grant itself: root or the owner of
 // the ledger. The policy, the keys and the ledger may belong to that account.
-func SignedHere(ctx context.Context, p *policy.Policy) (queue.Signed, error) {
+func SignedHere(ctx context.Context, p *policy.Policy) (consent.Signed, error) {
 	return signedIf(ctx, p, func() (string, error) {
 		if err := Keyed(p); err != nil {
 			return "", err
@@ -186,7 +186,7 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// Check implements queue.Signed.
+// Check implements consent.Signed.
 func (s *signed) Check(proofs []approval.Proof, now time.Time) error {
 	if s.later != nil {
 		return s.later
@@ -208,29 +208,29 @@ func (s *signed) Check(proofs []approval.Proof, now time.Time) error {
 		if err := usable(&s.signers); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+		return fmt.Errorf("%w: %w", consent.ErrNotGood, err)
 	}
 	return nil
 }
 
-// Spend implements queue.Signed.
+// Spend implements consent.Signed.
 func (s *signed) Spend(proofs []approval.Proof, now time.Time) error {
 	return notGood(s.ledger.Spend(now, uses(proofs)...))
 }
 
-// Return implements queue.Signed.
+// Return implements consent.Signed.
 func (s *signed) Return(proofs []approval.Proof, now time.Time) error {
 	return s.ledger.Return(now, uses(proofs)...)
 }
 
-// Names implements queue.Signed.
+// Names implements consent.Signed.
 func (s *signed) Names(armor string) ([]string, error) {
 	if s.later != nil {
 		return nil, s.later
 	}
 	names, err := s.signers.Names(armor)
 	if errors.Is(err, sshsig.ErrUnknown) || errors.Is(err, sshsig.ErrBad) {
-		err = fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+		err = fmt.Errorf("%w: %w", consent.ErrNotGood, err)
 	}
 	return names, err
 }
@@ -252,12 +252,12 @@ func uses(proofs []approval.Proof) (list []ledger.Use) {
 	return list
 }
 
-// notGood adds queue.ErrNotGood to a no of the ledger; any other error says nothing about
+// notGood adds consent.ErrNotGood to a no of the ledger; any other error says nothing about
 // the approval.
 func notGood(err error) error {
 	for _, no := range []error{ledger.ErrSpent, ledger.ErrSuperseded, ledger.ErrForgotten} {
 		if errors.Is(err, no) {
-			return fmt.Errorf("%w: %w", queue.ErrNotGood, err)
+			return fmt.Errorf("%w: %w", consent.ErrNotGood, err)
 		}
 	}
 	return err

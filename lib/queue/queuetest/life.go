@@ -8,6 +8,7 @@ import (
 
 	"pulse/lib/authorize/hook"
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/finding"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
@@ -149,7 +150,7 @@ var (
 		two := *Policy
 		two.Approval.Rows = []policy.ApprovalRow{{Count: 2}}
 		_, err := (&queue.Run{Policy: &two}).Agree(tx, s, lasting(s, now), now)
-		if errors.Is(err, queue.ErrNotGood) { // there is one
+		if errors.Is(err, consent.ErrNotGood) { // there is one
 			return nil
 		}
 		return err
@@ -172,7 +173,7 @@ var (
 		return err
 	})
 	Consume = Update("consume", func(tx *queue.Tx, now time.Time) error {
-		_, err := queue.Consume(tx, &queue.Proving{Require: approval.Terminal}, "bob@partner.example", "", now)
+		_, err := queue.Consume(tx, &consent.Proving{Require: approval.Terminal}, "bob@partner.example", "", now)
 		if refused, failed := queue.Withhold(tx, err, "", now); refused {
 			return failed
 		}

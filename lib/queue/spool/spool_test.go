@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/consent"
 	"pulse/lib/queue/disk/disktest"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
@@ -631,7 +632,7 @@ func TestGrantIsSpentOnce(t *testing.T) {
 		consumer := opened(t, s.dir)
 		go func() {
 			won <- queue.Update(consumer, func(tx *queue.Tx) error {
-				_, err := queue.Consume(tx, &queue.Proving{Require: "terminal"}, "bob@partner.example", "", epoch)
+				_, err := queue.Consume(tx, &consent.Proving{Require: "terminal"}, "bob@partner.example", "", epoch)
 				return err
 			})
 		}()

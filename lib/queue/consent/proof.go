@@ -1,15 +1,20 @@
-package queue
+// Package consent says whether a person's yes is one: whose it is, whether it proves what a policy
+// requires, and whose else is needed.
+//
+// Invariant: the level that a yes claims is not a proof.
+//
+// Caveat: it knows no tasks. What a yes is for is a matter of package queue.
+package consent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"pulse/lib/shared/approval"
-	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
-	"pulse/lib/shared/task"
 )
 
 // Signed checks signatures and keeps what was spent of them, out of reach of anyone who
@@ -34,27 +39,27 @@ type Proving struct {
 	Require  approval.Level
 	Signed   Signed                      // checks yeses of level signature; nil: nothing is signed well
 	Vouch    func(approval.Holder) error // for level user; returns nil if this holder may say yes
-	Blind    bool                        // neither is at hand: if they have to decide, the error is errBlind
+	Blind    bool                        // neither is at hand: if they have to decide, the error is ErrBlind
 	Answers  func(approval.Holder) error // of a server, which starts what reaches the outside on a person's yes alone; nil: there is none
 	Outbound *policy.Policy              // whose outbound.allow Consume obeys; nil: one without that key
 }
 
-// errBlind means that only a run can check a yes.
-var errBlind = errors.New("only a run can check the yes")
+// ErrBlind means that only a run can check a yes.
+var ErrBlind = errors.New("only a run can check the yes")
 
 // yes is a form of a person's yes: an approval, a grant or a session.
 type yes interface {
 	Suffices(require approval.Level) bool
 }
 
-// proven returns nil if a yes proves what the policy requires, ErrNotGood if it does not,
+// Proven returns nil if a yes proves what the policy requires, ErrNotGood if it does not,
 // and any other error if it can't tell. The level that the yes claims is not a proof.
 // holder is the only one that can have written it, if there is one.
-func (p *Proving) proven(y yes, holder approval.Holder, proofs []approval.Proof, now time.Time) error {
+func (p *Proving) Proven(y yes, holder approval.Holder, proofs []approval.Proof, now time.Time) error {
 	if !y.Suffices(p.Require) {
 		return fmt.Errorf("%w: the policy requires %s", ErrNotGood, p.Require)
 	}
-	signed := p.spends(proofs)
+	signed := p.Spends(proofs)
 	if p.Require == approval.User && len(signed) < len(proofs) {
 		if err := p.vouched(holder); err != nil {
 			return err
@@ -69,7 +74,7 @@ func (p *Proving) proven(y yes, holder approval.Holder, proofs []approval.Proof,
 func (p *Proving) vouched(holder approval.Holder) error {
 	switch {
 	case holder != "" && p.Blind:
-		return errBlind
+		return ErrBlind
 	case holder == "" || p.Vouch == nil:
 		return fmt.Errorf("%w: nobody vouches for it", ErrNotGood)
 	}
@@ -79,9 +84,9 @@ func (p *Proving) vouched(holder approval.Holder) error {
 	return nil
 }
 
-// answered returns ErrNotGood for a yes on which the queue's server would start nothing that
+// Answered returns ErrNotGood for a yes on which the queue's server would start nothing that
 // reaches the outside.
-func (p *Proving) answered(holder approval.Holder) error {
+func (p *Proving) Answered(holder approval.Holder) error {
 	if p.Answers == nil {
 		return nil
 	}
@@ -101,16 +106,16 @@ func (p *Proving) signed(proofs []approval.Proof, now time.Time) error {
 		}
 	}
 	if p.Blind {
-		return errBlind
+		return ErrBlind
 	}
 	return p.Signed.Check(proofs, now)
 }
 
-// spends returns what a use of a yes has to prove by signatures, and spends. That is all of
+// Spends returns what a use of a yes has to prove by signatures, and spends. That is all of
 // it if the policy requires signatures. At level user it is what claims to be signed: such
 // a yes is good whichever account wrote the file. Where nothing checks signatures, the claim
 // proves nothing, and the account has to. At level terminal nothing is proven.
-func (p *Proving) spends(proofs []approval.Proof) []approval.Proof {
+func (p *Proving) Spends(proofs []approval.Proof) []approval.Proof {
 	switch {
 	case p.Require == approval.Signature:
 		return proofs
@@ -121,22 +126,12 @@ func (p *Proving) spends(proofs []approval.Proof) []approval.Proof {
 	return slices.DeleteFunc(slices.Clone(proofs), unsigned)
 }
 
-func (p *Proving) spend(proofs []approval.Proof, now time.Time) error {
+func (p *Proving) Spend(proofs []approval.Proof, now time.Time) error {
 	if len(proofs) == 0 {
 		return nil
 	}
 	return p.Signed.Spend(proofs, now)
 }
 
-func (r *Run) proving() *Proving {
-	return &Proving{approval.Level(r.Policy.Approval.Require), r.Signed, r.Vouch, r.Blind, r.Answers, r.Policy}
-}
-
-// Return gives back what the start of a task spent, once the task is scheduled again:
-// its worker said that nothing happened, or that it failed.
-func (r *Run) Return(c *Claim, end *audit.Line) error {
-	if len(c.spent) == 0 || end.To != task.Scheduled {
-		return nil
-	}
-	return r.Signed.Return(c.spent, end.Time)
-}
+// Targets returns the policy by which targets are judged and compared.
+func (p *Proving) Targets() *policy.Policy { return cmp.Or(p.Outbound, &policy.Policy{}) }
