@@ -145,11 +145,12 @@ func (t *Tx) untaken(taken map[string][]string, left map[string]bool) error {
 		if err != nil {
 			break
 		}
-		var file []byte
-		if file, err = OutboxOf(t, parent); err != nil {
-			break
+		item, unread := t.Get(store.Outbox, parent)
+		if unread != nil && !errors.Is(unread, store.ErrCorrupt) {
+			return unread
 		}
-		if file, _, err = store.Without(file, taken[parent]...); err == nil && len(file) == 0 {
+		file, _, wrong := store.Without(item.Bytes, taken[parent]...)
+		if unread == nil && wrong == nil && len(file) == 0 {
 			continue
 		}
 		var id string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -129,5 +130,34 @@ func TestRevise(t *testing.T) {
 	}
 	if s := d.find(effects[0]); s.Task.State != task.Awaiting {
 		t.Errorf("half of it was done: %+v", s.Task)
+	}
+}
+
+// TestOutboxUnread: an ask does not go on while its outbox can't be read.
+func TestOutboxUnread(t *testing.T) {
+	d := newDesk(t)
+	d.p.Tools.Action = map[string]terms.Action{"notes.*": terms.WriteLocal}
+	d.p.Limits.MaxContinues = 2
+	id, _ := d.add(fmt.Sprintf(ask, 1))
+	d.turn(write(1), write(2))
+	lines := d.outbox()
+	effect, _ := d.add(lines[0])
+	run := queue.Run{Policy: d.p, Effect: terms.WriteLocal, Max: 1, Now: func() time.Time { return d.now }}
+	var claim *queue.Claim
+	d.update(func(tx *queue.Tx) (err error) {
+		claim, _, err = run.Next(tx, func(string) error { return nil })
+		return err
+	})
+	if claim == nil || claim.Task.ID != effect {
+		t.Fatal(claim)
+	}
+	if err := queue.Update(unread{d.store, store.Outbox, store.ErrCorrupt}, func(tx *queue.Tx) error {
+		_, err := queue.Finish(tx, claim, queue.End{}, &d.p.Limits, d.now)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.find(id); s.Task.State != task.Completed {
+		t.Errorf("it goes on: %s", s.Task.State)
 	}
 }

@@ -39,7 +39,7 @@ func (r *Run) Wants(v store.View, s *Stored, now time.Time) (string, error) {
 // still. Whether it is signed well is looked at when the task starts.
 func (r *Run) first(v store.View, s *Stored, g *consent.Agreement, now time.Time) (*approval.Approval, *consent.Person, error) {
 	first, err := FirstOf(v, s.Task.ID)
-	if errors.Is(err, store.ErrCorrupt) || first == nil {
+	if errors.Is(err, store.ErrCorrupt) || err == nil && first == nil {
 		return nil, nil, nil
 	}
 	if err != nil {
@@ -108,8 +108,11 @@ func (r *Run) agreed(v store.View, s *Stored, w *weighed, now time.Time) ([]appr
 		return nil, err
 	}
 	first, err := FirstOf(v, s.Task.ID)
-	if err != nil || first == nil {
-		return nil, errors.Join(err, fmt.Errorf("%w: it needs %s", consent.ErrNotGood, g.Lacks(last)))
+	switch {
+	case errors.Is(err, store.ErrCorrupt) || err == nil && first == nil:
+		return nil, fmt.Errorf("%w: it needs %s", consent.ErrNotGood, g.Lacks(last))
+	case err != nil:
+		return nil, err
 	}
 	by := w.clock.By(first.Given)
 	late, err := r.late(v, s, first, by, now)

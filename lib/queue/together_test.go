@@ -1,8 +1,11 @@
 package queue_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -294,5 +297,58 @@ func TestNoGrantTogether(t *testing.T) {
 		if claim, err := g.next(g.run); err != nil || (claim != nil) != (rows == nil) {
 			t.Errorf("%v: started %t (%s), %v", rows, claim != nil, s.Task.Reason, err)
 		}
+	}
+}
+
+// unread is a store of which a shelf can't be read.
+type unread struct {
+	store.Store
+	shelf store.Shelf
+	err   error
+}
+
+type unreadView struct {
+	store.View
+	of unread
+}
+
+func (u unread) Update(fn func(store.View) (*store.Commit, error)) error {
+	return u.Store.Update(func(v store.View) (*store.Commit, error) { return fn(unreadView{v, u}) })
+}
+
+func (v unreadView) Get(s store.Shelf, key string) (store.Item, error) {
+	if s == v.of.shelf {
+		return store.Item{}, v.of.err
+	}
+	return v.View.Get(s, key)
+}
+
+// TestFirstUnread: while the disk fails, nobody's first yes is replaced, and no task is parked for
+// want of it.
+func TestFirstUnread(t *testing.T) {
+	g := newGate(t, "user", 0, of(2))
+	if _, err := g.agree("ann"); err != nil {
+		t.Fatal(err)
+	}
+	one, failing := g.find(g.s.Task.ID), unread{g.Memory, store.Partly, syscall.EIO}
+	if err := queue.Update(failing, func(tx *queue.Tx) error {
+		left, err := g.run.Agree(tx, &one, by(&one, "bob", now), now)
+		return cmp.Or(err, fmt.Errorf("recorded: %q", left))
+	}); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	if _, err := g.agree("bob"); err != nil {
+		t.Fatal(err)
+	}
+	before := len(g.lines())
+	err := queue.Update(failing, func(tx *queue.Tx) error {
+		_, _, err := g.run.Next(tx, func(string) error { return nil })
+		return err
+	})
+	if !errors.Is(err, syscall.EIO) || len(g.lines()) > before {
+		t.Errorf("%v, %d lines more", err, len(g.lines())-before)
+	}
+	if claim, err := g.next(g.run); claim == nil || err != nil {
+		t.Errorf("%v, %v", claim, err)
 	}
 }

@@ -104,9 +104,12 @@ func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 	const most = 1000 // lines; then it is as quick to read the turns
 	n := 0
 	err = v.Back(func(l audit.Line) bool {
+		if l.Moves() && l.To == task.Scheduled {
+			return false
+		}
 		good = l.Prev == t.head
 		n++
-		return !good && n < most && !(l.Moves() && l.To == task.Scheduled)
+		return !good && n < most
 	})
 	t.head = head
 	return good, err

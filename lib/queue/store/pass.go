@@ -54,3 +54,12 @@ func (v *lacking) Open(st task.State, fn func(Entry) (more bool, err error)) err
 		return fn(e)
 	})
 }
+
+func (v *lacking) Sift(st task.State, fn func(Entry) (rest bool, err error)) error {
+	return v.View.Sift(st, func(e Entry) (bool, error) {
+		if v.over[e.ID] {
+			return true, nil
+		}
+		return fn(e)
+	})
+}
