@@ -18,7 +18,7 @@ var ErrRecorded = errors.New("it was recorded before")
 // rest reads only the lines that came since.
 func Anew(s store.Store, id string, since time.Time) (rest func(*Tx) error, err error) {
 	var lines store.Lines
-	var last string // what follows the line before the last one
+	var last string // prev of the last line that was read
 	err = s.View(func(v store.View) (err error) {
 		last = ""
 		if lines, err = v.Lines(since, store.About(id)); err != nil {

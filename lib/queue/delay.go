@@ -155,7 +155,7 @@ func (c *Pace) Until(s *Stored) (limit string, until time.Time) {
 // heldUntil returns until when a yes starts nothing, so that the person can think better of it and
 // cancel. The time counts from the line of the yes, whenever that was signed elsewhere; of a task
 // that waits for one, from now. A yes that was given ahead (a grant) is not held, nor is what is
-// started once more; a clock that was far ahead at the yes holds it no longer than another one.
+// started once more. If the clock of the yes was ahead, the hold counts from where that was set back.
 func (s *Stored) heldUntil(l *policy.Limits, c *clock.Clock) time.Time {
 	switch t := &s.Task; {
 	case t.State == task.Awaiting:

@@ -30,7 +30,7 @@ type End struct {
 	Cut     bool   // it printed more
 	Stderr  []byte // the end of what it wrote there, bounded by the runner
 
-	Proposals *Proposals    // what it proposed, if it ended well, and what its model was told to be put to a person; nil: it was not asked
+	Proposals *Proposals    // what it proposed if it ended well, and the uses of tools that its hook left to a person; nil: run without --proposals
 	Judged    []hook.Judged // what was decided on its uses of tools
 	Unread    bool          // not all of that is known: it died before its uses were counted
 	Ungated   string        // why nobody knows what its client did without asking; empty: it asked
@@ -38,7 +38,7 @@ type End struct {
 	Unasked   bool          // its client had a use that nobody was asked about
 
 	Read  Origin   // where what its tools may have read in the places for files comes from
-	Made  Origin   // and what it wrote, besides: nobody saw what it read
+	Made  Origin   // origin of what it wrote, where nobody saw what it read
 	Wrote []string // the things that changed there while it ran
 	Lost  []string // those of which nobody knows
 }

@@ -34,7 +34,7 @@ type fate struct {
 	state   task.State
 	change  task.Change
 	starts  int
-	learned bool // of from a queue that was put aside
+	learned bool // its end was learned from the queue that was put aside
 }
 
 // NewFates returns Fates that know nothing.

@@ -64,7 +64,7 @@ func (l *Limiter) Last(v store.View, e *store.Entry) (limit string, until time.T
 	return w.limit, w.until, err
 }
 
-// last returns the delay that began and ends last.
+// last returns, of the delays that have begun, the one that ends last.
 func (c *Pace) last(all []delay) (w wait) {
 	for _, d := range all {
 		if !c.now.Before(d.from) && d.to.After(w.until) {

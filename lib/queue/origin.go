@@ -169,8 +169,8 @@ func (c *Claim) touched(tx *Tx, end *End, now time.Time) error {
 	return Come(tx, end.Wrote, from.Union(end.Made), now)
 }
 
-// origin returns the Origin of what a worker makes. Where its task has a smaller audience than the
-// asks that are known, it was told of more.
+// origin returns the Origin of what a worker makes. If its task has a smaller audience than these
+// asks, the worker was told more, and Lost is set.
 func (c *Claim) origin(tx *Tx) (Origin, error) {
 	o, err := originOf(tx, readsOf(c.Root()))
 	if err != nil {

@@ -85,7 +85,7 @@ type Past struct {
 	Outcomes []Outcome // oldest first
 	told     told
 	since    time.Time // of the transition of the ask after which this was read
-	last     string    // what follows the line before the last that was read; as in Anew
+	last     string    // prev of the last line that was read; as in Anew
 }
 
 // PastOf returns how the effects ended that were proposed before for an ask, those of the ask
@@ -93,10 +93,9 @@ type Past struct {
 // is the same. For most asks there can be none, which costs little to find out. Otherwise it
 // reads the log, from the conversation's first task on, without a lock.
 //
-// A yes is to what was shown, so a task that needs one is told nothing that came later: of one
-// that waits for a person, or has a person's yes, nothing that came after the line by which it
-// came to wait, or by which it was requeued. That line is all that a signed yes from elsewhere
-// is bound to besides the task's file.
+// A yes is to what was shown: if a task waits for one, or has one, its worker is told only what
+// the log had when the task came to wait or was requeued. The line of that is all that a signed
+// yes from elsewhere is bound to besides the task's file.
 func PastOf(s store.Store, id string) (*Past, error) { return pastOf(s, id, "") }
 
 // pastOf is PastOf, which tells of one effect alone if only names it.

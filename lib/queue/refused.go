@@ -166,8 +166,8 @@ func (in *intake) loggedAll() (map[string]audit.Line, error) {
 	return keptLines(in.tx, ids)
 }
 
-// keptLines returns the lines by which refused records are kept. Those of which the log does not
-// say so have none. It reads the log once, back to the oldest of these lines.
+// keptLines returns the lines by which refused records are kept. A record whose
+// keeping is not in the log has no line. It reads the log once, back to the oldest of these lines.
 func keptLines(v store.View, ids []string) (map[string]audit.Line, error) {
 	open, lines := map[string]bool{}, map[string]audit.Line{}
 	for _, id := range ids {

@@ -33,7 +33,7 @@ type weighed struct {
 
 // weigh decides on a task again and answers whether it may start: the policy allows it, or
 // leaves it to a person, and a is a yes that proves what the policy requires. a is nil if
-// there is none. Next, grants and Outlook all use weigh, and it changes nothing. An error
+// there is none. Next, grants and Outlook all use weigh, and it changes nothing in the store. An error
 // means that the answer is not known.
 func (r *Run) weigh(v store.View, s *Stored, a *approval.Approval, now time.Time) (w weighed, err error) {
 	if w.clock, err = ClockOf(v, now); err != nil {

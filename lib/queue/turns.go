@@ -91,8 +91,8 @@ func (t *turns) readAhead(v store.View, c *candidate, ahead map[string]bool) err
 	return v.Look(ids, true)
 }
 
-// good reports whether there is no candidate that the turns lack. They may have some that do not
-// wait any more.
+// good reports whether no task became scheduled since the turns were read. They may have some that
+// do not wait any more.
 func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 	if t == nil || now.Before(t.read) || now.Sub(t.read) >= turnsLast {
 		return false, nil

@@ -33,7 +33,7 @@ func draftOf(v store.View, s *Stored) (lies bool, wrote []byte, err error) {
 }
 
 // DraftsOlder returns the tasks whose drafts were written limit or longer before now, oldest
-// first. The draft of a person who has edited it is as old as that.
+// first. An edited draft is as old as its last edit.
 func DraftsOlder(s store.Store, limit time.Duration, now time.Time) (ids []store.ID, err error) {
 	err = s.View(func(v store.View) error {
 		ids = ids[:0]

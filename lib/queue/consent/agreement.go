@@ -27,7 +27,8 @@ func AgreementOf(rows []policy.ApprovalRow, count int, author string, holds func
 // Anyone reports whether one yes is enough, whoever gives it.
 func (g *Agreement) Anyone() bool { return len(g.rows) == 0 }
 
-// came is the row of a task that came when so many were wanted: of those whom the policy lets now.
+// came is the row for a task that needed count yeses when it came: any approvers of today's rows may
+// give them.
 func came(rows []policy.ApprovalRow, count int) policy.ApprovalRow {
 	all, anyone := policy.ApprovalRow{Count: count}, len(rows) == 0
 	for i := range rows {

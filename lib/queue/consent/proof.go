@@ -41,7 +41,7 @@ type Proving struct {
 	Vouch    func(approval.Holder) error // for level user; returns nil if this holder may say yes
 	Blind    bool                        // neither is at hand: if they have to decide, the error is ErrBlind
 	Answers  func(approval.Holder) error // of a server, which starts what reaches the outside on a person's yes alone; nil: there is none
-	Outbound *policy.Policy              // whose outbound.allow Consume obeys; nil: one without that key
+	Outbound *policy.Policy              // of which the rows and outbound.allow count; nil: one without them
 }
 
 // ErrBlind means that only a run can check a yes.
@@ -126,6 +126,7 @@ func (p *Proving) Spends(proofs []approval.Proof) []approval.Proof {
 	return slices.DeleteFunc(slices.Clone(proofs), unsigned)
 }
 
+// Spend spends signed proofs, so that none counts again.
 func (p *Proving) Spend(proofs []approval.Proof, now time.Time) error {
 	if len(proofs) == 0 {
 		return nil

@@ -81,11 +81,10 @@ type View interface {
 	Where(id string) (task.State, error)
 	// Has reports whether there is a thing. It costs less than Where and Get.
 	Has(s Shelf, key string) (bool, error)
-	// There returns what says of tasks whether there may be something on a shelf for them: Has for
-	// very many. It may be used after the View.
+	// There returns a func like Has that is cheap for many ids, may say yes too often, and works
+	// after the View.
 	There(s Shelf) (func(id string) bool, error)
-	// Look reads at once what there is of tasks that are about to be asked for, with their files if
-	// these are wanted, where one after the other would take longer.
+	// Look prefetches what there is of tasks, with their files if these are wanted.
 	Look(ids []string, files bool) error
 	// Get reads a thing. Its errors are ErrUnknown, ErrCorrupt and those of the disk.
 	Get(s Shelf, key string) (Item, error)
