@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
 )
 
@@ -15,23 +16,23 @@ func approverRisks(p *policy.Policy, risk func(when bool, format string, args ..
 	known := knownTo(&p.Approval)
 	for i := range p.Approval.Rows {
 		row := &p.Approval.Rows[i]
-		left := 0
+		var left []string
 		for _, name := range row.Approvers {
 			if known(name) {
-				left++
+				left = append(left, name)
 				continue
 			}
 			risk(true, "approval.row.approvers: nobody is called %s: no key of approval.allowed_signers%s", name, account(&p.Approval))
 		}
-		risk(row.Approvers != nil && left < row.Count,
-			"[[approval.row]] can't be satisfied: %d of its approvers are known, and count is %d", left, row.Count)
+		risk(row.Approvers != nil && len(left) < row.Count,
+			"[[approval.row]] can't be satisfied: %d of its approvers are known, and count is %d", len(left), row.Count)
 		for _, owner := range p.Owners {
-			named := slices.Contains(row.Approvers, owner)
-			risk(row.NotAuthor && named && left-1 < row.Count,
-				"[[approval.row]] can't be satisfied for what %s asks: not_author leaves %d approvers, and count is %d", owner, left-1, row.Count)
+			others := slices.DeleteFunc(slices.Clone(left), func(name string) bool { return address.Names(name, owner) })
+			risk(row.NotAuthor && len(others) < min(row.Count, len(left)),
+				"[[approval.row]] can't be satisfied for what %s asks: not_author leaves %d approvers, and count is %d", owner, len(others), row.Count)
 		}
 		risk(row.NotAuthor && row.Approvers == nil,
-			"approval.row.not_author without approvers: whoever has another name than their address may be the author")
+			"approval.row.not_author without approvers: an author whose account has another name than the address is not recognised")
 	}
 	risk(len(p.Approval.Rows) > 0 && p.Approval.Require == "terminal",
 		"approval.require is terminal: nothing proves who said yes for [[approval.row]]")

@@ -43,7 +43,7 @@ func holds(p *policy.Policy, l label.Label, entry string) bool {
 type row struct {
 	policy.Row
 	name  string
-	trust terms.Trust // empty: of one sender
+	trust terms.Trust // empty: the row is for one sender or one domain, of any level
 }
 
 func rowsOf(p *policy.Policy) (list []row) {
@@ -61,7 +61,9 @@ func rowsOf(p *policy.Policy) (list []row) {
 func met(p *policy.Policy, l label.Label) bool {
 	for _, r := range rowsOf(p) {
 		for _, a := range terms.Actions {
-			begins := r.trust != "" && label.Of(r.trust).Use(l) != nil
+			begins := slices.ContainsFunc(terms.TrustLevels, func(t terms.Trust) bool {
+				return (r.trust == "" || t == r.trust) && label.Of(t).Use(l) != nil
+			})
 			if r.Outcome(a) != terms.Reject && (begins || slices.Contains(tools.Labels(p, "", a), l)) {
 				return true
 			}

@@ -126,7 +126,7 @@ func (s *search) chat(source string, id, chat peer.ID, age time.Duration) {
 		if chat == "" && !sender.Mentioned && !sender.Bot {
 			continue
 		}
-		s.message(candidate{message: m, what: what + aged(age), group: fmt.Sprint(source, id, chat)})
+		s.message(candidate{message: m, what: what + aged(age), group: fmt.Sprintf("%s %s %s", source, id, chat)})
 	}
 }
 

@@ -79,25 +79,13 @@ func (g *Agreement) may(row *policy.ApprovalRow, one *Person) bool {
 // stands before the @ of it, both without what follows a +, or submitted it under their account.
 func (g *Agreement) wrote(one *Person) bool {
 	local, _, _ := strings.Cut(g.author, "@")
-	author := untagged(g.author)
-	plain, _, _ := strings.Cut(author, "@")
+	plain, _, _ := strings.Cut(local, "+")
 	uid, submitted := strings.CutPrefix(g.author, "uid:")
 	account := approval.Holder("uid " + uid)
 	if one.holder != "" && (submitted && one.holder == account || g.holder(local) == one.holder || g.holder(plain) == one.holder) {
 		return true
 	}
 	return slices.ContainsFunc(append(slices.Clip(one.keys), one.Name), func(name string) bool {
-		bare := untagged(name)
-		return address.Equal(bare, author) || address.Equal(bare, plain) || submitted && g.holder(name) == account
+		return address.Names(name, g.author) || submitted && g.holder(name) == account
 	})
-}
-
-// untagged returns an address, or what stands before the @ of one, without a + and what follows it.
-func untagged(name string) string {
-	local, domain, at := strings.Cut(name, "@")
-	local, _, _ = strings.Cut(local, "+")
-	if at {
-		return local + "@" + domain
-	}
-	return local
 }

@@ -133,3 +133,20 @@ func Relayed(target string) bool {
 	at := strings.LastIndexAny(target, "@\uff20\ufe6b")
 	return at > 0 && (strings.ContainsAny(target[:at], relaying) || strings.Contains(target[:at], "=?"))
 }
+
+// Names reports whether a person's name is an address or what stands before its @, both without a +
+// and what follows it there.
+func Names(name, addr string) bool {
+	addr = untagged(addr)
+	local, _, _ := strings.Cut(addr, "@")
+	return Equal(untagged(name), addr) || Equal(untagged(name), local)
+}
+
+func untagged(name string) string {
+	local, domain, at := strings.Cut(name, "@")
+	local, _, _ = strings.Cut(local, "+")
+	if at {
+		return local + "@" + domain
+	}
+	return local
+}
