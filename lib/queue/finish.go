@@ -277,6 +277,8 @@ func Complaint(l *audit.Line) string {
 	switch {
 	case l.Change.Reason == ReasonNotDone:
 		return fmt.Sprintf("task %s failed: its sender says that it did not happen", l.Task)
+	case l.Event == task.GaveUp && l.Change.Reason == ReasonDied:
+		return fmt.Sprintf("task %s failed: %s after %d restarts", l.Task, l.Change.Reason, l.Change.Restarts)
 	case l.Event == task.GaveUp:
 		return fmt.Sprintf("task %s failed: %s after %d attempts", l.Task, l.Change.Reason, l.Change.Attempts)
 	case l.Event == task.Restarted:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pulse/lib/queue"
+	"pulse/lib/queue/clock"
 	"pulse/lib/queue/queuetest"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
@@ -235,5 +236,23 @@ func TestResumed(t *testing.T) {
 		if found := a.found(now); len(found) != c.want {
 			t.Errorf("%s: %v", name, found)
 		}
+	}
+}
+
+// TestLateNotDue: what is not due is not late, although the clock once went back.
+func TestLateNotDue(t *testing.T) {
+	old := now.AddDate(0, 0, -20)
+	f := facts()
+	f.clock = clock.Clock{Now: now, Jump: clock.Jump{From: old.Add(2 * time.Hour), To: old, Began: old}, Confirmed: true}
+	due := later(entry(1, task.Scheduled, 3*time.Hour), -time.Hour)
+	again, stands := later(due, 2*time.Hour), due
+	stands.NotBefore = store.Forever
+	for name, e := range map[string]store.Entry{"a retry": again, "a standing ask": stands} {
+		if got := f.late(&e); got > 0 {
+			t.Errorf("%s is late by %v", name, got)
+		}
+	}
+	if got := f.late(&due); got != time.Hour {
+		t.Errorf("what was due an hour ago is late by %v", got)
 	}
 }

@@ -207,6 +207,8 @@ func isGone(v store.View, e *store.Entry, lies func(id string) bool) (bool, erro
 // late returns for how long a scheduled task could have been started.
 func (f *Facts) late(e *store.Entry) time.Duration {
 	switch {
+	case e.Waits(f.Now) || e.Stands():
+		return 0
 	case e.NotBefore.After(e.Since) && e.PutOff:
 		return f.Now.Sub(e.NotBefore)
 	case e.NotBefore.After(e.Since):

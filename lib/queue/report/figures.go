@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -45,14 +44,21 @@ const (
 )
 
 // Count counts what stats tells of a queue. most is how many asks or effects may start in a day; 0: no policy
-// was named. An error says that less of the log could be read.
+// was named. With figures, an error says that less of the log could be read.
 func Count(ctx context.Context, s health.Queue, now time.Time, most int) (*Figures, error) {
 	f := &Figures{now: now, most: most, month: newMonth(now, statsLines)}
 	if err := s.View(f.count); err != nil {
 		return nil, err
 	}
-	broken := s.History(func(l audit.Line) bool { return f.month.hear(&l) && ctx.Err() == nil })
-	return f, errors.Join(broken, ctx.Err())
+	ages := f.clock.Ages(false)
+	broken := s.History(func(l audit.Line) bool {
+		l.Time = ages.Of(&l)
+		return f.month.hear(&l) && ctx.Err() == nil
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return f, broken
 }
 
 // count makes the figures. It may be called again, and starts over then.
@@ -88,9 +94,12 @@ func (f *Figures) count(v store.View) (err error) {
 	})
 }
 
-// wait finds the tasks that have waited longest: for a start, since they were due;
+// wait finds the tasks that have waited longest: for a start, those that are due, since they were;
 // for a person, since they got there.
 func (f *Figures) wait(e store.Entry) (bool, error) {
+	if e.State == task.Scheduled && (e.Waits(f.now) || e.Stands()) {
+		return true, nil
+	}
 	since := e.Since
 	if e.NotBefore.After(since) {
 		since = e.NotBefore
