@@ -103,8 +103,8 @@ func (t *tally) hear(l *audit.Line) {
 	one.add(asker{sender: l.Sender}, 0, 1)
 }
 
-// days keeps the days since a time of which not every refusal is in the log. The line that says so may be
-// from before the lines that were read.
+// days adds the last day of refusals to limited if it had more than MaxRefusals and is none before a time: the
+// line that says so may be older than the lines that were read.
 func (t *tally) days(since time.Time, counts *store.Counts) {
 	today := counts.Refused > queue.MaxRefusals && counts.Day >= since.UTC().Format(time.DateOnly)
 	if today && !slices.Contains(t.limited, counts.Day) {

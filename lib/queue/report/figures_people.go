@@ -146,8 +146,8 @@ func (f *Figures) peopleRows() (rows [][2]string) {
 	return rows
 }
 
-// leading names the n senders with the most, each in at most so many columns and with what number says of
-// it, unless that is nothing.
+// leading lists the n most frequent senders, each in at most so many columns and with number(s), leaving out
+// those for whom it is empty.
 func leading(b *bySender, n, columns int, number func(*sent) string) string {
 	var parts []string
 	for _, s := range b.top(n) {

@@ -277,8 +277,8 @@ func TestPageIsBounded(t *testing.T) {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%5], Text: long[:3000], Do: "pulse-queue verify"})
 	}
 	m, s := p.past.month, p.sheet()
-	if len(m.begun) > maxBegun || len(m.senders.counts) > maxPeople+1 || !strings.Contains(s.Unknown, fmt.Sprint(" ", n, " ")) || s.Senders.Rows[sheetSenders][0] != others {
-		t.Errorf("%d begun, %d senders, %s, %q", len(m.begun), len(m.senders.counts), s.Unknown, s.Senders.Rows)
+	if len(m.ends) > maxEnds || len(m.senders.counts) > maxPeople+1 || !strings.Contains(s.Unknown, fmt.Sprint(" ", n, " ")) || s.Senders.Rows[sheetSenders][0] != others {
+		t.Errorf("%d ends, %d senders, %s, %q", len(m.ends), len(m.senders.counts), s.Unknown, s.Senders.Rows)
 	}
 	if size := len(s.page()); size > 256<<10 {
 		t.Errorf("the page has %d bytes", size)

@@ -43,8 +43,8 @@ func (p *Page) untaken() []string {
 	return []string{titled("proposed", text)}
 }
 
-// drafted are the drafts that nobody has removed. Those of a queue on a server lie beside their
-// tasks, as what these are about.
+// drafted are the drafts that nobody has removed. On a server a draft is a row of table thing, keyed by
+// its task.
 type drafted struct {
 	n      int
 	oldest time.Time

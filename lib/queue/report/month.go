@@ -14,7 +14,7 @@ import (
 // The bounds of what is kept of the log for a page, whatever the log holds.
 const (
 	monthDays = 30
-	maxBegun  = 100_000 // waits whose end is known, and not yet their beginning
+	maxEnds   = 100_000 // waits whose end is known, and not yet their beginning
 )
 
 // month is what the log says of the last monthDays, counted: all that stats, its page and a
@@ -28,7 +28,7 @@ type month struct {
 	senders bySender
 	start   waits // for a start, since the task was due
 	person  waits // for a person's answer
-	begun   map[store.ID]begun
+	ends    map[store.ID]end
 	unknown int // waits of which the beginning is not known
 	people
 }
@@ -43,15 +43,15 @@ type daily struct {
 
 func (d *daily) all() int { return d.allowed + d.asked + d.refused }
 
-// begun is a wait whose end was heard.
-type begun struct {
-	end   time.Time
+// end is the end of a wait whose beginning was not heard yet.
+type end struct {
+	at    time.Time
 	start bool // else for a person
 }
 
 // newMonth returns the days up to now. At most so many lines are counted.
 func newMonth(now time.Time, lines int) *month {
-	m := &month{now: now, left: lines, begun: map[store.ID]begun{}, people: newPeople()}
+	m := &month{now: now, left: lines, ends: map[store.ID]end{}, people: newPeople()}
 	m.senders = bySender{as: "trust", most: maxPeople}
 	for i := range m.days {
 		m.days[i].date = now.UTC().AddDate(0, 0, i+1-monthDays).Format(time.DateOnly)
@@ -96,12 +96,12 @@ func (m *month) count(l *audit.Line) {
 	if !l.Moves() {
 		return
 	}
-	m.ended(l)
+	m.sawBeginning(l)
 	switch l.Event {
 	case task.Started:
-		m.begin(l, true)
+		m.sawEnd(l, true)
 	case task.Approved, task.Denied:
-		m.begin(l, false)
+		m.sawEnd(l, false)
 	}
 }
 
@@ -125,36 +125,36 @@ func (m *month) came(l *audit.Line) {
 	m.senders.add(asker{l.Sender, string(l.Trust)}, 0, 1)
 }
 
-// begin notes a wait by its end.
-func (m *month) begin(l *audit.Line, start bool) {
-	if len(m.begun) >= maxBegun {
+// sawEnd notes a wait by the line that ends it.
+func (m *month) sawEnd(l *audit.Line, start bool) {
+	if len(m.ends) >= maxEnds {
 		m.unknown++
 		return
 	}
-	m.begun[store.IDOf(l.Task)] = begun{l.Time, start}
+	m.ends[store.IDOf(l.Task)] = end{l.Time, start}
 }
 
-// ended counts a wait by its beginning.
-func (m *month) ended(l *audit.Line) {
+// sawBeginning counts a wait, by the line that begins it, if its end is known.
+func (m *month) sawBeginning(l *audit.Line) {
 	id := store.IDOf(l.Task)
-	b, known := m.begun[id]
+	e, known := m.ends[id]
 	if !known {
 		return
 	}
 	since := l.Time
 	switch {
 	case l.Change.NotBefore.Equal(store.Forever): // it waited for its agent
-	case b.start && l.To == task.Scheduled:
+	case e.start && l.To == task.Scheduled:
 		if l.Change.NotBefore.After(since) {
 			since = l.Change.NotBefore
 		}
-		m.start.add(b.end.Sub(since))
-	case !b.start && l.To == task.Awaiting:
-		m.person.add(b.end.Sub(since))
+		m.start.add(e.at.Sub(since))
+	case !e.start && l.To == task.Awaiting:
+		m.person.add(e.at.Sub(since))
 	default:
 		return
 	}
-	delete(m.begun, id)
+	delete(m.ends, id)
 }
 
 // unlistedToday adds the refusals of the last day that had any and that have no line. Of

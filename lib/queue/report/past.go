@@ -37,7 +37,7 @@ type past struct {
 	seen    map[string]time.Time // when the newest mail of a source came
 	broken  error                // why the log could not be read so far back
 	month   *month               // counted on the way, unless it is nil
-	torn    bool                 // not all that could count of it was read
+	torn    bool                 // the log could not be read to its end
 	newest  time.Time            // when its last line was written; zero: it has none
 }
 

@@ -96,7 +96,7 @@ func (p *Page) sheet() *sheet {
 	}
 	s.wait("for a start, once it is due", &m.start, p.figures.start)
 	s.wait("for a person's answer", &m.person, p.figures.look)
-	if n := m.unknown + len(m.begun); n > 0 {
+	if n := m.unknown + len(m.ends); n > 0 {
 		s.Unknown = fmt.Sprintf("Left out: %s whose beginning is not known here.", cmdline.Count(n, "wait"))
 	}
 	if p.past.broken != nil {
