@@ -51,14 +51,20 @@ func TestApprovers(t *testing.T) {
 	}
 }
 
-// TestMet: a row for one sender lets a stranger begin as well as one for a level.
+// TestMet: a row for one sender lets a stranger begin as well as one for a level, if a list has the
+// sender; what an owner's lets begin has no label.
 func TestMet(t *testing.T) {
 	p := policy.Default()
-	p.Matrix = map[terms.Trust]policy.Row{}
+	p.Matrix, p.Owners = map[terms.Trust]policy.Row{}, []string{"ann@example.com"}
 	if met(p, label.Untrusted) {
 		t.Error("nobody may ask for anything")
 	}
-	p.Senders = []policy.SenderRow{{Sender: "bob@partner.example", Row: policy.Row{terms.WriteLocal: terms.Review}}}
+	asks := policy.Row{terms.WriteLocal: terms.Review}
+	p.Senders = []policy.SenderRow{{Sender: "ann@example.com", Row: asks}, {Sender: "bob@partner.example", Row: asks}}
+	if met(p, label.Untrusted) {
+		t.Error("only the owner may, because no list has the other")
+	}
+	p.AllowedExternal = []string{"@partner.example"}
 	if !met(p, label.Untrusted) {
 		t.Error("one sender may")
 	}

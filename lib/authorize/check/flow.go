@@ -42,18 +42,33 @@ func holds(p *policy.Policy, l label.Label, entry string) bool {
 // row is a row of the matrix with its name.
 type row struct {
 	policy.Row
-	name  string
-	trust terms.Trust // empty: the row is for one sender or one domain, of any level
+	name   string
+	trust  terms.Trust // empty: the row is for a sender or domain
+	sender string      // or @domain; empty: the row is for a level
 }
 
 func rowsOf(p *policy.Policy) (list []row) {
 	for _, t := range terms.TrustLevels {
-		list = append(list, row{p.Matrix[t], string(t), t})
+		list = append(list, row{p.Matrix[t], string(t), t, ""})
 	}
 	for i := range p.Senders {
-		list = append(list, row{p.Senders[i].Row, p.Senders[i].Name(), ""})
+		list = append(list, row{p.Senders[i].Row, p.Senders[i].Name(), "", p.Senders[i].Sender})
 	}
 	return list
+}
+
+// counts reports whether a row is for senders of a trust level: one of a sender or domain is for the
+// levels of the lists that have it.
+func (r *row) counts(p *policy.Policy, t terms.Trust) bool {
+	switch {
+	case r.sender == "":
+		return t == r.trust
+	case t == terms.OwnerVerifiedEmail:
+		return listed(&policy.Policy{Owners: p.Owners}, r.sender)
+	case t == terms.ExternalVerified:
+		return listed(&policy.Policy{AllowedExternal: p.AllowedExternal}, r.sender)
+	}
+	return false
 }
 
 // met reports whether a task can have a label: because of who may begin one, or because of
@@ -62,7 +77,7 @@ func met(p *policy.Policy, l label.Label) bool {
 	for _, r := range rowsOf(p) {
 		for _, a := range terms.Actions {
 			begins := slices.ContainsFunc(terms.TrustLevels, func(t terms.Trust) bool {
-				return (r.trust == "" || t == r.trust) && label.Of(t).Use(l) != nil
+				return r.counts(p, t) && label.Of(t).Use(l) != nil
 			})
 			if r.Outcome(a) != terms.Reject && (begins || slices.Contains(tools.Labels(p, "", a), l)) {
 				return true

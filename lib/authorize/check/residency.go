@@ -96,18 +96,10 @@ func (r *residency) asks() {
 	r.say(r.p.Exec.Workspace != "", "no mail", "files of "+r.p.Exec.Workspace+" that the model reads", worker.Where, "exec.workspace, "+worker.Why)
 }
 
-// texts reports whether mail that a row is for is kept from workers, and whether any is not: a
-// row of one sender or domain is for the levels of the lists that have it.
+// texts reports whether mail that a row is for is kept from workers, and whether any is not.
 func (r *residency) texts(row row) (bare, free bool) {
-	sender := strings.Trim(row.name, `"`)
 	for _, t := range terms.TrustLevels {
-		is := t == row.trust
-		switch {
-		case row.trust == "" && t == terms.OwnerVerifiedEmail:
-			is = listed(&policy.Policy{Owners: r.p.Owners}, sender)
-		case row.trust == "" && t == terms.ExternalVerified:
-			is = listed(&policy.Policy{AllowedExternal: r.p.AllowedExternal}, sender)
-		}
+		is := row.counts(r.p, t)
 		kept := r.schema != nil && slices.Contains(r.p.Extract.Require, t)
 		bare, free = bare || is && kept, free || is && !kept
 	}
