@@ -20,8 +20,9 @@
 // Caveats. Of a server's verdicts the package knows those that a server writes, alone, twice,
 // beside or below another, good and bad (forms in proof.go); how two receivers tell forged
 // fields from their own in other mails is not compared, and a line of its own says so. Files
-// are as their paths say: links, mounts and what is there are not looked at. If there is too
-// much to compare, a line says what was left out, and counts as wider.
+// are as their paths say: links, mounts and what is there are not looked at. Of what
+// else two schemas let through nothing is compared. If that, or too much to compare, is left out, a
+// line says so, and counts as wider.
 package compare
 
 import (

@@ -38,7 +38,7 @@ type Difference struct {
 	What      string
 	Old, New  decision.Aspect // of the witness; empty if there is none
 	Witness   []byte          // the smallest record that shows it, or nil
-	Unknown   bool            // nothing is known, because there is too much to compare
+	Unknown   bool            // nothing is known: it could not be compared
 }
 
 // Wider reports whether NEW may let more happen. What could not be compared counts.

@@ -27,13 +27,18 @@ func (v *valued) schema(load Schemas) {
 	is, failed := load(v.new)
 	switch err = cmp.Or(err, failed); {
 	case err != nil:
-		v.add(Other, key, "%s -> %s was not compared: %v", from, to, err)
-		v.list[len(v.list)-1].Unknown = true
+		v.unknown(key, "%s -> %s was not compared: %v", from, to, err)
 	case was.Digest == is.Digest:
 	case is.Free > was.Free:
 		v.add(Wider, key, "%s -> %s: %d -> %d bytes of free text", from, to, was.Free, is.Free)
 	default:
-		v.add(Other, key, "%s -> %s: %d -> %d bytes of free text; what else fits, more or less, is not compared",
+		v.unknown(key, "%s -> %s: %d -> %d bytes of free text; what else fits, more or less, is not compared",
 			from, to, was.Free, is.Free)
 	}
+}
+
+// unknown adds a line about a key of which nothing is known.
+func (v *valued) unknown(key, format string, args ...any) {
+	v.add(Other, key, format, args...)
+	v.list[len(v.list)-1].Unknown = true
 }
