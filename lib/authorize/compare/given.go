@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"slices"
 	"strings"
 
 	"pulse/lib/classify/identity"
@@ -44,9 +45,9 @@ func typical(t terms.Trust, old, new *policy.Policy) string {
 	case terms.System:
 		return "user"
 	case terms.ExternalVerified:
-		list = append(new.AllowedExternal, old.AllowedExternal...)
+		list = slices.Concat(new.AllowedExternal, old.AllowedExternal)
 	case terms.OwnerClaim, terms.OwnerVerifiedEmail, terms.ApprovedSession:
-		list = append(new.Owners, old.Owners...)
+		list = slices.Concat(new.Owners, old.Owners)
 	}
 	for _, a := range list {
 		if strings.HasPrefix(a, "@") {

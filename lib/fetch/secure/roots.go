@@ -14,7 +14,7 @@ var bundles = []string{
 
 // Roots returns the authorities of the system: those of its first bundle. x509.SystemCertPool,
 // which answers where there is none or SSL_CERT_FILE or SSL_CERT_DIR is set, also reads
-// each file beside a bundle; that was most of what a command costs that finds no new mail.
+// each file beside a bundle, which costs a command that finds no new mail a third more.
 func Roots() (*x509.CertPool, error) {
 	if os.Getenv("SSL_CERT_FILE") != "" || os.Getenv("SSL_CERT_DIR") != "" {
 		return x509.SystemCertPool()
