@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -149,6 +150,8 @@ func (w *watched) attached(p *queue.Proposals) {
 		return
 	}
 	w.files(queue.Attached, names)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.read.Labels, _ = w.read.Labels.With(label.Use{Label: label.Private, By: queue.Attached})
 }
 
@@ -176,9 +179,14 @@ const placesOf = "places"
 
 // known returns the directories where workers of any command line for a queue could write files, with these:
 // one that died need not have been of this one.
-func known(name string, mine []string) ([]string, error) {
-	kept := strings.Split(string(aside.Kept(seen.Dir(), name, placesOf)), "\x00")
-	var all []string
+func known(name string, mine []string) (all []string, err error) {
+	var b []byte
+	if seen.Dir() != "" {
+		if b, err = aside.Kept(seen.Dir(), name, placesOf); err != nil {
+			return nil, fmt.Errorf("where workers may have written files is not known: %w", err)
+		}
+	}
+	kept := strings.Split(string(b), "\x00")
 	for _, dir := range slices.DeleteFunc(mine, func(dir string) bool { return dir == "" }) {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
@@ -210,11 +218,13 @@ func (sh *shift) abandoned(now time.Time) error {
 		return err
 	}
 	things := files.Of(dirs...).Look().Since(first)
-	err = queue.Update(sh.todo, func(tx *queue.Tx) error { return queue.Come(tx, things, queue.Unknown(), now) })
+	if err := queue.Update(sh.todo, func(tx *queue.Tx) error { return queue.Come(tx, things, queue.Unknown(), now) }); err != nil {
+		return err
+	}
 	for id := range sh.runs.Started() {
-		if hold, held := sh.runs.Take(id); err == nil && held == nil { // nobody else gives its locks back, if its task was cancelled
+		if hold, err := sh.runs.Take(id); err == nil { // nobody else gives its locks back, if its task was cancelled
 			hold.Drop()
 		}
 	}
-	return err
+	return nil
 }

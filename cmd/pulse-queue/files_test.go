@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,5 +80,38 @@ func TestAbandonedFirst(t *testing.T) {
 		if err != nil || is != want || from.Lost != (want == task.Scheduled) {
 			t.Errorf("%s, want %s: %+v, %v", is, want, from, err)
 		}
+	}
+}
+
+// TestKnown: the directories of all command lines of a queue are known to each, and where they can't be
+// read that is said, and none is forgotten.
+func TestKnown(t *testing.T) {
+	state, one, two := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	both := []string{one, two}
+	slices.Sort(both)
+	for _, c := range []struct{ mine, want []string }{
+		{[]string{""}, nil}, {[]string{one}, []string{one}}, {[]string{"", two}, both}, {nil, both},
+	} {
+		if got, err := known("q", c.mine); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, %v, want %q", c.mine, got, err, c.want)
+		}
+	}
+	kept, err := filepath.Glob(state + "/pulse/kept/*")
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	if err := os.Chmod(kept[0], 0o666); err != nil { // as anybody may have written it
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(kept[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := known("q", []string{one}); err == nil {
+		t.Errorf("not read, and known: %q", got)
+	}
+	if after, err := os.ReadFile(kept[0]); err != nil || string(after) != string(before) {
+		t.Errorf("%q, %v, want %q", after, err, before)
 	}
 }

@@ -43,7 +43,8 @@ func (sh *shift) seat(claim *queue.Claim, watch *watched) (*seat, error) {
 	j := &judge.Judge{Policy: sh.policy, World: workspace.World{}, Task: claim.Task.ID, Identity: claim.Who(), Pins: sh.pins, Files: watch.files}
 	j.Last = claim.Task.Continues >= limits.MaxContinues
 	if claim.Task.Continues+claim.Task.Revisions > 0 {
-		j.Kept = record.Value(aside.Kept(seen.Dir(), sh.queue, claim.Task.ID))
+		session, _ := aside.Kept(seen.Dir(), sh.queue, claim.Task.ID)
+		j.Kept = record.Value(session)
 	}
 	server, err := wire.Listen(j, runner.Descends)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"pulse/lib/shared/safefile"
@@ -61,16 +62,18 @@ func sweep(dir string) {
 	}
 }
 
-// Kept returns what Keep kept; nil if there is nothing. It need not be there: the client begins
-// anew then.
-func Kept(dir, queue, task string) []byte {
+// Kept returns what Keep kept; nil if there is nothing. A session need not be there: the client
+// begins anew then.
+func Kept(dir, queue, task string) ([]byte, error) {
 	path, err := keptFile(dir, queue, task, false)
-	if err != nil {
-		return nil
+	if err == nil {
+		var b []byte
+		if b, err = safefile.Read(path, MaxKept); err == nil {
+			return b, nil
+		}
 	}
-	b, err := safefile.Read(path, MaxKept)
-	if err != nil {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // nor can there be anything
+		err = nil
 	}
-	return b
+	return nil, err
 }

@@ -270,7 +270,7 @@ type Reading struct {
 }
 
 // Read returns what a use gets that reads these files, or any in the places if names is nil. A name is
-// absolute, or from a directory.
+// absolute, or from a directory; if there is none, nobody knows which file it means.
 func (p Places) Read(dir string, names []string) *Reading {
 	r := &Reading{}
 	if names == nil {
@@ -278,6 +278,10 @@ func (p Places) Read(dir string, names []string) *Reading {
 	}
 	for _, name := range names {
 		if !filepath.IsAbs(name) {
+			if dir == "" {
+				r.Lost = true
+				continue
+			}
 			name = dir + "/" + name
 		}
 		path, err := filepath.EvalSymlinks(name)

@@ -177,6 +177,14 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// TestFromNowhere: a name that is from no directory may mean any file.
+func TestFromNowhere(t *testing.T) {
+	dir := t.TempDir()
+	if r := files.Of(dir).Read("", []string{"one"}); !r.Lost {
+		t.Error(r)
+	}
+}
+
 // TestMemory: what is changed through memory on a tmpfs has no time of that. It is found by what it holds,
 // and what is not read whole is unknown.
 func TestMemory(t *testing.T) {
