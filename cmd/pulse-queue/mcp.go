@@ -213,28 +213,31 @@ func (st *stand) shift(p *policy.Policy) *shift {
 // claimed is claim for an ask that another session may be using, or that one may have left when it was
 // killed.
 func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.Hold, err error) {
+	var before task.Task
 	for until := time.Now().Add(claimWait); ; {
 		sh.busy = false
 		if claim, hold, err = sh.claim(); claim != nil || err != nil {
 			return claim, hold, err
 		}
-		var id string
-		var state task.State
+		var now task.Task
 		err := sh.store.View(func(v store.View) error {
 			ask, err := queue.StandingOf(v, sh.run.Standing)
 			if ask != nil {
-				id, state = ask.Task.ID, ask.Task.State
+				now = ask.Task
 			}
 			return err
 		})
-		if err == nil && state == task.Running {
+		if err == nil && now.State == task.Running {
 			err = sh.inTurns(func(tx *queue.Tx) (bool, error) {
-				dead := func(other string) bool { return other == id && sh.runs.Dead(id) }
+				dead := func(other string) bool { return other == now.ID && sh.runs.Dead(now.ID) }
 				return queue.Reap(tx, &sh.policy.Limits, time.Now().UTC(), dead)
 			})
 		}
+		// If it moved since, another session had it, which may be why it did not start.
+		waits := now.State == task.Running || sh.busy || now.State != before.State || !now.Since.Equal(before.Since)
+		before = now
 		switch {
-		case err != nil || state != task.Running && !sh.busy:
+		case err != nil || !waits:
 			return nil, nil, err
 		case time.Now().After(until):
 			return nil, nil, mcp.Told("another session of your standing ask is at work: try again in a minute")
