@@ -6,6 +6,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -126,11 +127,9 @@ func Options(line string) (list []Option) {
 	return list
 }
 
-// scopes are those of pulse-fetch, the widest last.
-var scopes = []struct{ name, reads string }{
-	{"headers", "no text"}, {"snippet", "the start of the text, --scope snippet"},
-	{"full", "the text, --scope full"}, {"attachments", "text and attachments, --scope attachments"},
-}
+// scopes are what those of pulse-fetch read of a mail besides its header, the widest last.
+var scopes = []string{"no text, --scope headers", "the start of the text, --scope snippet", "the text, --scope full",
+	"text and attachments, --scope attachments"}
 
 // Reads says what is read of a mail besides its header, by the widest scope of all mailboxes; empty
 // if that is not known.
@@ -138,27 +137,20 @@ func (l *Layout) Reads() string {
 	if len(l.Inboxes) == 0 || l.scope == len(scopes) {
 		return ""
 	}
-	return scopes[l.scope].reads
+	return scopes[l.scope]
 }
 
 // inbox notes a mailbox and how much of its mail is read.
 func (l *Layout) inbox(why string, values map[string]string) {
-	in := Inbox{Why: why, Host: hostOf(values["INBOX"]), Resolver: "the name servers of this machine"}
-	scope := "snippet"
+	flags := map[string]string{"--scope": "snippet", "--resolver": "the name servers of this machine"}
 	for _, o := range Options(values["WAIT_FLAGS"] + " " + values["FETCH_FLAGS"]) {
-		switch o.Name {
-		case "--scope":
-			scope = o.Value
-		case "--hosts":
-			in.Host += ", " + o.Value
-		case "--dkim", "--policy": // another policy may want it
-			in.DKIM = true
-		case "--resolver":
-			in.Resolver = o.Value
-		}
+		flags[o.Name] = o.Value
 	}
-	l.Inboxes = append(l.Inboxes, in)
-	wide := slices.IndexFunc(scopes, func(s struct{ name, reads string }) bool { return s.name == scope })
+	_, dkim := flags["--dkim"]
+	_, other := flags["--policy"] // another policy may want it
+	host := strings.TrimSuffix(hostOf(values["INBOX"])+", "+flags["--hosts"], ", ")
+	l.Inboxes = append(l.Inboxes, Inbox{why, host, flags["--resolver"], dkim || other})
+	wide := slices.IndexFunc(scopes, func(s string) bool { return strings.HasSuffix(s, ", --scope "+flags["--scope"]) })
 	if l.scope = max(l.scope, wide); wide < 0 {
 		l.scope = len(scopes) // not known
 	}
@@ -170,12 +162,9 @@ var hosts = map[string]string{"maildir": Here, "mbox": Here, "webhook": Here, "g
 // hostOf returns the host that a source of pulse-fetch is read from.
 func hostOf(source string) string {
 	kind, _, _ := strings.Cut(source, ":")
-	u, err := url.Parse(strings.TrimPrefix(source, "jmap:"))
-	switch known := hosts[kind]; {
-	case known != "":
-		return known
-	case err == nil && u.Host != "" && slices.Contains([]string{"jmap", "imaps", "imap"}, kind):
-		return u.Host
+	host := hosts[kind]
+	if u, err := url.Parse(strings.TrimPrefix(source, "jmap:")); err == nil && slices.Contains([]string{"jmap", "imaps", "imap"}, kind) {
+		host = u.Host
 	}
-	return Unknown
+	return cmp.Or(host, Unknown)
 }

@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -42,19 +43,19 @@ var programs = map[string]string{
 	"senders/drafts": "the IMAP server of its last argument",
 }
 
-// flagsOf are the flags that stand before a program, and runFlags those that leave it as it is
-// which program is given which tasks, and whether they take a value.
+// flagsOf are the flags that stand before a program, and sameTasks those that leave it as it is which
+// program is given which tasks.
 var (
-	flagsOf  = map[string]string{"READER": "READ_FLAGS", "WORKER": "RUN_FLAGS"}
-	runFlags = map[string]bool{"--proposals": false, "--env": true, "--max": true, "--timeout": true, "--notify": true}
+	flagsOf   = map[string]string{"READER": "READ_FLAGS", "WORKER": "RUN_FLAGS"}
+	sameTasks = regexp.MustCompile(`^(--?(proposals(=\S*)?|(env|max|timeout|notify)(=\S*| [^- ]\S*)) )*`)
 )
 
-// Named returns the name of a program of pulse, or the path.
+// Named returns the name of a program that comes with pulse, below its directory; empty: it is none.
 func Named(path string) string {
 	if _, name, ok := strings.Cut(path, "/libexec/pulse/"); ok && strings.HasPrefix(path, "/") && filepath.Clean(path) == path {
 		return name
 	}
-	return path
+	return ""
 }
 
 // Way returns where the program in a variable has a way to. A box leaves it one socket, whatever
@@ -64,21 +65,16 @@ func (l *Layout) Way(variable, account string) Way {
 	if len(words) == 0 {
 		return l.Absent(variable)
 	}
-	for _, o := range Options(l.Values[flagsOf[variable]]) { // a program, or a flag for other tasks, another queue or policy
-		switch valued, known := runFlags[o.Name]; {
-		case known && !valued && o.Value != "" && !strings.Contains(o.Word, "="):
-			o.Word = o.Value
-			fallthrough
-		case !known:
-			return Way{Where: Unknown, Why: flagsOf[variable] + " has " + o.Word + ", which may start something else"}
-		}
+	flags := strings.Join(strings.Fields(l.Values[flagsOf[variable]]), " ") + " "
+	if odd, _, _ := strings.Cut(flags[len(sameTasks.FindString(flags)):], " "); odd != "" { // a program, or a flag for other tasks, another queue or policy
+		return Way{Where: Unknown, Why: flagsOf[variable] + " has " + odd + ", which may start something else"}
 	}
 	name := Named(words[0])
-	if name == "box" && name != words[0] {
+	if name == "box" {
 		return l.box(variable, strings.Join(words[1:], " ")+" ")
 	}
 	w := Way{Where: "anywhere", Why: fmt.Sprintf("%s, %s, in no box: it asks %s", variable, name, programs[name])}
-	if programs[name] == "" || name == words[0] {
+	if programs[name] == "" {
 		w = Way{Where: Unknown, Why: variable + ", " + words[0] + ", which pulse does not know, in no box"}
 		w.Keeps = "the home of " + account + ", if " + variable + " keeps one"
 	}
@@ -90,30 +86,28 @@ func (l *Layout) Way(variable, account string) Way {
 
 // box returns where a program in a box has a way to, by the flags of the box.
 func (l *Layout) box(variable, line string) Way {
-	w, socket := Way{Where: Nowhere, Boxed: true}, ""
-	var seen []string
-	flags, command, found := strings.Cut(" "+line, " -- ")
+	w, seen := Way{Where: Nowhere, Boxed: true}, ""
+	flags, command, _ := strings.Cut(" "+line, " -- ")
+	program, _, _ := strings.Cut(command, " ")
+	if programs[Named(program)] != "" {
+		program = Named(program)
+	}
+	w.Why = variable + ", " + program + " in a box"
 	for _, o := range Options(flags) {
 		switch {
 		case o.Value != "" && o.Name == "--model":
-			w.Where, socket = l.socket(o.Value), ", "+o.Value
+			w.Where, w.Why = l.socket(o.Value), w.Why+", "+o.Value
 		case o.Value != "" && (o.Name == "--ro" || o.Name == "--rw"):
-			seen = append(seen, o.Value)
+			seen += " " + o.Value
 		case o.Value == "" || o.Name != "--env":
 			return Way{Where: Unknown, Why: variable + ", a box with " + o.Word}
 		}
 	}
-	program, _, _ := strings.Cut(command, " ")
-	if !found || program == "" {
+	switch {
+	case program == "":
 		return Way{Where: Unknown, Why: variable + ", a box without a program"}
-	}
-	if programs[Named(program)] != "" {
-		program = Named(program)
-	}
-	w.Why = variable + ", " + program + " in a box" + socket
-	if len(seen) > 0 {
-		w.Where += ", and sockets in " + strings.Join(seen, " ")
-		w.Keeps = "what it may write of " + strings.Join(seen, " ")
+	case seen != "":
+		w.Where, w.Keeps = w.Where+", and sockets in"+seen, "what it may write of"+seen
 	}
 	return w
 }
