@@ -18,7 +18,7 @@ import (
 // digest tells the day on one page.
 func digest(c *cli.Context, s door.Store) error {
 	now := time.Now()
-	since, err := since(c.String("since"), now)
+	since, err := cmdline.Since(c, now)
 	if err != nil {
 		return err
 	}

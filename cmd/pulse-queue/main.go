@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/cmd/pulse-queue/inspect"
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue/box"
 	"pulse/lib/queue/door"
@@ -68,7 +69,7 @@ func intakes() []*cli.Command {
 func looks() []*cli.Command {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	return []*cli.Command{{
-		Name: "list", Usage: "list the tasks that wait or run", Action: in(door.Queue, list),
+		Name: "list", Usage: "list the tasks that wait or run", Action: in(door.Queue, inspect.List),
 		Flags: []cli.Flag{queue, policy, confined,
 			&cli.BoolFlag{Name: "refused", Usage: "what the policy refused and is kept; with --all or --state: too"},
 			&cli.BoolFlag{Name: "all", Usage: "in every state"},
@@ -81,17 +82,17 @@ func looks() []*cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "records instead of a table"},
 		},
 	}, {
-		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: in(door.Queue, show),
+		Name: "show", ArgsUsage: "ID", Usage: "tell a task's whole story", Action: in(door.Queue, inspect.Show),
 		Flags: []cli.Flag{queue, policy, confined,
 			&cli.BoolFlag{Name: "json", Usage: "the record instead of text"},
 		},
 	}, {
-		Name: "thread", ArgsUsage: "ID", Usage: "tell the conversation that a task belongs to", Action: in(door.Enter, thread),
+		Name: "thread", ArgsUsage: "ID", Usage: "tell the conversation that a task belongs to", Action: in(door.Enter, inspect.Thread),
 		Flags: []cli.Flag{queue, confined,
 			&cli.BoolFlag{Name: "json", Usage: "an object a task instead of text"},
 		},
 	}, {
-		Name: "log", Usage: "print the audit log", Action: in(door.Enter, showLog),
+		Name: "log", Usage: "print the audit log", Action: in(door.Enter, inspect.Log),
 		Flags: []cli.Flag{queue, confined,
 			&cli.StringFlag{Name: "since", Usage: "`D|TIME` of this long ago, or of a time, and later"},
 			&cli.StringFlag{Name: "task", Usage: "`ID` about this task"},

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"slices"
+	"cmp"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -9,6 +9,7 @@ import (
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue"
 	"pulse/lib/shared/approval"
+	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 )
@@ -31,7 +32,7 @@ func requeue(c *cli.Context) error {
 	defer d.Close()
 	if sender != "" {
 		if ids, err = d.Of(sender, states...); err == nil && len(ids) == 0 {
-			err = fault.Failedf("pulse-queue list --all --sender "+string(sender), "nothing of %s is %s", sender, joined(states))
+			err = fault.Failedf("pulse-queue list --all --sender "+string(sender), "nothing of %s is %s", sender, cmp.Or(c.String("state"), string(task.Failed)))
 		}
 	}
 	if err != nil {
@@ -53,13 +54,7 @@ func endedStates(c *cli.Context, sender queue.Sender) ([]task.State, error) {
 	case sender == "":
 		return nil, fault.Usagef("--sender ADDR --state "+c.String("state"), "--state needs --sender")
 	}
-	states, err := listed(c)
-	for _, st := range states {
-		if ended := []task.State{task.Completed, task.Rejected, task.Failed}; !slices.Contains(ended, st) {
-			return nil, oneOf("state", string(st), ended)
-		}
-	}
-	return states, err
+	return cmdline.Choices(c, "state", []task.State{task.Completed, task.Rejected, task.Failed})
 }
 
 func ended(s *queue.Stored) error {

@@ -88,7 +88,7 @@ func learn(c *cli.Context) (*queue.Learning, error) {
 		return nil, err
 	}
 	is := queue.NewFates()
-	lines, err := linesAbout(q, time.Time{}, "")
+	lines, err := store.Read(q, func(v store.View) (store.Lines, error) { return v.Lines(time.Time{}, nil) })
 	if err == nil {
 		err = lines(func(_ []byte, l *audit.Line) error {
 			is.Add(l)

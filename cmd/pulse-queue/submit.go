@@ -23,10 +23,12 @@ import (
 
 // submit makes an ask of the person at the keyboard.
 func submit(c *cli.Context, s door.Store) error {
-	action := terms.Action(c.String("action"))
-	if !action.Valid() {
-		return fault.Usagef("--action is one of "+joined(terms.Actions),
-			"submit needs --action; there is no action %q", string(action))
+	action, err := cmdline.Choice(c, "action", terms.Actions)
+	if err == nil && action == "" {
+		err = fault.Usagef("--action read_public, or another", "submit needs --action")
+	}
+	if err != nil {
+		return err
 	}
 	at, err := notBefore(c, time.Now())
 	if err != nil {

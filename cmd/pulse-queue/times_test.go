@@ -28,15 +28,3 @@ func TestNext(t *testing.T) {
 		}
 	}
 }
-
-func TestSince(t *testing.T) {
-	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	for text, want := range map[string]string{
-		"36h": "2026-11-19T19:00:00Z", "7d": "2026-11-14T07:00:00Z", "0s": "2026-11-21T07:00:00Z", "2026-11-20": "2026-11-20T00:00:00Z",
-		"2026-11-20T01:00:00+01:00": "2026-11-20T00:00:00Z", "2027-01-01": "2027-01-01T00:00:00Z",
-	} {
-		if got, err := since(text, now); err != nil || got.UTC().Format(time.RFC3339) != want {
-			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
-		}
-	}
-}

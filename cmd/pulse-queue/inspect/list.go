@@ -1,4 +1,11 @@
-package main
+// Package inspect shows people what is in a queue: the tasks of list, the story of one, the
+// conversation that one belongs to, and the log.
+//
+// Invariant: it changes nothing, and every line is safe to print (package escape), except those
+// of --json, which are the records and the log as they are. Caveat: Confine comes before the
+// first byte that a stranger wrote is read, so whatever a confined command can't find out is
+// found out before.
+package inspect
 
 import (
 	"cmp"
@@ -16,13 +23,13 @@ import (
 	"pulse/lib/shared/task"
 )
 
-func list(c *cli.Context, s door.Store) error {
+// List prints the tasks that wait or run, or those that the flags admit.
+func List(c *cli.Context, s door.Store) error {
 	now := time.Now()
 	f, err := newFilter(c, now)
 	if err != nil {
 		return err
 	}
-	f.whole = c.Bool("json")
 	var p *policy.Policy
 	if c.String("policy") != "" {
 		if p, err = cmdline.Policy(c); err != nil {
@@ -32,9 +39,11 @@ func list(c *cli.Context, s door.Store) error {
 	if _, err := door.Confine(c, s); err != nil {
 		return err
 	}
-	wait, err := limiter(s, p, now)
-	if err != nil {
-		return err
+	var pace *queue.Pace // nil: without a policy nobody knows which limit keeps a task from starting
+	if p != nil {
+		if pace, err = store.Read(s, func(v store.View) (*queue.Pace, error) { return queue.PaceOf(v, p, now) }); err != nil {
+			return err
+		}
 	}
 	cmdline.Streams()
 	out := cmdline.Output(c)
@@ -46,24 +55,12 @@ func list(c *cli.Context, s door.Store) error {
 		if f.beside[t.Task.ID] && t.Task.State != task.Awaiting {
 			return nil // the row of its message says so
 		}
-		wait(t)
+		if pace != nil && t.Task.State == task.Scheduled && t.Record != nil {
+			t.Task.Limit, t.Task.Until = pace.Until(t)
+		}
 		return cmp.Or(c.Context.Err(), row(t))
 	})
 	return errors.Join(err, out.Flush())
-}
-
-// limiter returns what says of a scheduled task which limit of a policy keeps it from starting, and
-// until when. Without a policy nobody knows.
-func limiter(s store.Store, p *policy.Policy, now time.Time) (wait func(*queue.Stored), err error) {
-	if p == nil {
-		return func(*queue.Stored) {}, nil
-	}
-	pace, err := store.Read(s, func(v store.View) (*queue.Pace, error) { return queue.PaceOf(v, p, now) })
-	return func(t *queue.Stored) {
-		if t.Task.State == task.Scheduled && t.Record != nil {
-			t.Task.Limit, t.Task.Until = pace.Until(t)
-		}
-	}, err
 }
 
 // line returns the record of a task, or its `task` member alone if the file can't be read.

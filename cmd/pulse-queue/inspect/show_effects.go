@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func (t *teller) child(l *audit.Line) bool { return l.Settles() && l.Parent == t
 
 // proposed tells where the effects of a task stand, and how many proposals wait in its
 // outbox.
-func (t *teller) proposed(id string) error {
+func (t *teller) proposed() error {
 	seen := map[string]bool{}
 	for i := range t.lines {
 		l := &t.lines[i]
@@ -36,7 +36,7 @@ func (t *teller) proposed(id string) error {
 		}
 		t.print(screen.Fact("effect", "%s %s: %s", l.Task, l.Action, stands))
 	}
-	file, err := queue.OutboxOf(t.v, id)
+	file, err := queue.OutboxOf(t.v, t.id)
 	if err != nil || len(file) == 0 {
 		return err
 	}

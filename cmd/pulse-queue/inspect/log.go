@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"cmp"
@@ -17,7 +17,6 @@ import (
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
-	"pulse/lib/shared/duration"
 	"pulse/lib/shared/escape"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
@@ -33,7 +32,8 @@ type selection struct {
 	why     bool // those of what was not allowed, or was decided as outcome says
 }
 
-func showLog(c *cli.Context, s door.Store) error {
+// Log prints the lines of the audit log that the flags admit.
+func Log(c *cli.Context, s door.Store) error {
 	sel, err := newSelection(c, time.Now())
 	if err != nil {
 		return err
@@ -68,37 +68,15 @@ func showLog(c *cli.Context, s door.Store) error {
 }
 
 func newSelection(c *cli.Context, now time.Time) (sel selection, err error) {
-	sel = selection{
-		task: c.String("task"), outcome: terms.Outcome(c.String("outcome")), event: task.Event(c.String("event")),
-		why: c.Bool("why"),
+	sel = selection{task: c.String("task"), why: c.Bool("why")}
+	if sel.outcome, err = cmdline.Choice(c, "outcome", terms.Outcomes); err != nil {
+		return sel, err
 	}
-	if sel.outcome != "" && !sel.outcome.Valid() {
-		return sel, oneOf("outcome", c.String("outcome"), terms.Outcomes)
+	if sel.event, err = cmdline.Choice(c, "event", slices.Concat(task.Events, audit.Events)); err != nil {
+		return sel, err
 	}
-	events := slices.Concat(task.Events, audit.Events)
-	if sel.event != "" && !slices.Contains(events, sel.event) {
-		return sel, oneOf("event", c.String("event"), events)
-	}
-	if c.IsSet("since") {
-		sel.since, err = since(c.String("since"), now)
-	}
+	sel.since, err = cmdline.Since(c, now)
 	return sel, err
-}
-
-// since reads a time, or how long ago it was.
-func since(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	d, err := duration.Parse(text)
-	if err != nil || d < 0 {
-		return now, fault.Usagef(
-			"a time is written 2026-11-21 or 2026-11-21T07:00:00Z, and how long ago 90m, 36h or 7d",
-			"--since: %s is neither a time nor a duration", text)
-	}
-	return now.Add(-d), nil
 }
 
 // find completes the beginning of an id in --task.
@@ -153,8 +131,7 @@ func told(l *audit.Line) []string {
 	}
 	return []string{
 		l.Time.UTC().Format(time.RFC3339), escape.ASCII(string(l.Event)), escape.ASCII(state),
-		cmp.Or(escape.ASCII(l.Task[:min(len(l.Task), 8)]), "-"), cmp.Or(escape.ASCII(string(l.Action)), "-"),
-		cmp.Or(escape.Clip(escape.ASCII(l.Sender), 40), "-"), cmp.Or(escape.Line(reason), "-"), cmp.Or(escape.Line(by), "-"),
+		cell(l.Task[:min(len(l.Task), shortID)]), cell(string(l.Action)), person(l.Sender), cmp.Or(escape.Line(reason), "-"), cmp.Or(escape.Line(by), "-"),
 	}
 }
 

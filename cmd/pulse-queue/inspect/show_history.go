@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"fmt"
@@ -135,21 +135,17 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// noted says whose note a line is about, and how that begins.
 func (t *teller) noted(l *audit.Line) string {
 	if l.Event != audit.Noted {
 		return ""
 	}
-	st, err := t.v.Where(l.Parent)
-	if err != nil || st == "" {
-		return " by task " + l.Parent
+	text := " by task " + l.Parent
+	if s, err := queue.Find(t.v, l.Parent); err == nil && s.Request != nil {
+		text += ": " + escape.Clip(proposal.Arg(s.Request.Args, "text"), maxNote)
 	}
-	s, err := queue.Load(t.v, st, l.Parent)
-	if err != nil || s.Request == nil {
-		return " by task " + l.Parent
-	}
-	text := []rune(proposal.Arg(s.Request.Args, "text"))
-	return " by task " + l.Parent + ": " + string(text[:min(len(text), maxNote)])
+	return text
 }
 
-// maxNote is how much of a note is told, in characters.
+// maxNote is how much of a note is told, in columns.
 const maxNote = 200

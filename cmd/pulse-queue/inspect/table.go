@@ -1,7 +1,8 @@
-package main
+package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,6 +40,12 @@ func (t *table) row(cells ...string) error {
 	}
 	return t.out.WriteByte('\n')
 }
+
+// cell is a value in a table, a dash for none.
+func cell(value string) string { return cmp.Or(escape.ASCII(value), "-") }
+
+// person is a sender in a table.
+func person(sender string) string { return escape.Clip(cell(sender), 40) }
 
 // age is how long ago t was, in one unit: 12s, 5m, 3h, 2d.
 func age(now, t time.Time) string {

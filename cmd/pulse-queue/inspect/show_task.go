@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"cmp"
@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"pulse/lib/approve/screen"
+	"pulse/lib/authorize/explain"
 	"pulse/lib/authorize/workspace"
 	"pulse/lib/queue"
+	"pulse/lib/queue/report"
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/policy"
@@ -16,23 +18,23 @@ import (
 )
 
 // gone tells of a task that has no file: it was refused, or pruned, or the file is missing.
-func (t *teller) gone(id string) error {
-	last, err := queue.PrunedOf(t.v, id)
+func (t *teller) gone() error {
+	last, err := queue.PrunedOf(t.v, t.id)
 	if err != nil {
 		return err
 	}
 	var l *audit.Line
 	reason := "" // of the identity: the line of its pruning has none
 	for i := range t.lines {
-		if t.lines[i].Task == id && t.lines[i].Kind != "" { // the others say nothing of the record
+		if t.lines[i].Task == t.id && t.lines[i].Kind != "" { // the others say nothing of the record
 			l = &t.lines[i]
 			reason = cmp.Or(l.IdentityReason, reason)
 		}
 	}
 	if l == nil {
-		return fmt.Errorf("%w: %s", store.ErrUnknown, id)
+		return fmt.Errorf("%w: %s", store.ErrUnknown, t.id)
 	}
-	kept, err := t.kept(id)
+	kept, err := t.kept()
 	if err != nil {
 		return err
 	}
@@ -45,8 +47,8 @@ func (t *teller) gone(id string) error {
 }
 
 // kept tells of a refused record that is kept, if this is one.
-func (t *teller) kept(id string) (bool, error) {
-	s, err := queue.RefusedOf(t.v, id)
+func (t *teller) kept() (bool, error) {
+	s, err := queue.RefusedOf(t.v, t.id)
 	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrCorrupt) {
 		return false, nil // the log knows it, and verify says what is wrong with its file
 	}
@@ -58,12 +60,13 @@ func (t *teller) kept(id string) (bool, error) {
 	return true, nil
 }
 
-// task tells what a task is, what came of it, what happened to it and what can be done next.
-func (t *teller) task(st task.State, id string) error {
-	s, err := queue.Load(t.v, st, id)
+// task tells what a task is, what came of it, what happened to it, what can be done next,
+// and what would have to be so for today's policy to decide otherwise.
+func (t *teller) task(st task.State) error {
+	s, err := queue.Load(t.v, st, t.id)
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
-		t.print(screen.Fact("task", "%s", id), screen.Fact("state", "%s: its file can't be read", st))
+		t.print(screen.Fact("task", "%s", t.id), screen.Fact("state", "%s: its file can't be read", st))
 		t.print(screen.Fact("because", "%v", err))
 	case err != nil:
 		return err
@@ -73,7 +76,7 @@ func (t *teller) task(st task.State, id string) error {
 				return err
 			}
 		}
-		if s.Extract, err = queue.ExtractOf(t.v, id); err != nil {
+		if s.Extract, err = queue.ExtractOf(t.v, t.id); err != nil {
 			return err
 		}
 		if err := s.Hear(t.v); err != nil {
@@ -104,19 +107,21 @@ func (t *teller) task(st task.State, id string) error {
 		}
 		t.print(screen.Fact("approved", "by %s (%s), good until %s%s", a.By, a.Level, a.Expires.Format(time.RFC3339), late))
 	}
-	if err := errors.Join(t.result(id), t.proposed(id)); err != nil {
+	if err := errors.Join(t.result(), t.proposed()); err != nil {
 		return err
 	}
 	t.history()
 	t.print(screen.Next(&s, m)...)
-	t.explain(&s)
+	if t.policy != nil && s.Record != nil {
+		t.print(explain.Of(report.Subject(&s, t.policy)).Brief()...)
+	}
 	return nil
 }
 
 // result tells what the worker printed. If that can't be read, the rest of the task is still worth
 // telling.
-func (t *teller) result(id string) error {
-	result, err := queue.ResultOf(t.v, id)
+func (t *teller) result() error {
+	result, err := queue.ResultOf(t.v, t.id)
 	if errors.Is(err, store.ErrCorrupt) {
 		t.print(screen.Fact("result", "%v", err))
 		err = nil

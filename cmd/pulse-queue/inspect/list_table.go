@@ -1,8 +1,7 @@
-package main
+package inspect
 
 import (
 	"bufio"
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -27,17 +26,15 @@ type column struct {
 var listColumns = []column{
 	{"ID", 32, 0, func(s *queue.Stored, _ time.Time) string { return s.Task.ID }},
 	{"STATE", 15, 0, func(s *queue.Stored, _ time.Time) string { return stateOf(&s.Task) }},
-	{"KIND", 6, listWide, func(s *queue.Stored, _ time.Time) string { return cmp.Or(string(s.Task.Kind), "-") }},
+	{"KIND", 6, listWide, func(s *queue.Stored, _ time.Time) string { return cell(string(s.Task.Kind)) }},
 	{"AGE", 8, 0, func(s *queue.Stored, now time.Time) string { return age(now, s.Task.Created) + later(&s.Task, now) }},
-	{"TRUST", 22, 140, func(s *queue.Stored, _ time.Time) string { return cmp.Or(string(s.Identity.Trust), "-") }},
-	{"ACTION", 16, 100, func(s *queue.Stored, _ time.Time) string { return cmp.Or(escape.ASCII(string(s.Decision.Action)), "-") }},
-	{"SENDER", 24, listRows, func(s *queue.Stored, _ time.Time) string {
-		return cmp.Or(escape.Clip(escape.ASCII(s.Identity.Sender), 40), "-")
-	}},
+	{"TRUST", 22, 140, func(s *queue.Stored, _ time.Time) string { return cell(string(s.Identity.Trust)) }},
+	{"ACTION", 16, 100, func(s *queue.Stored, _ time.Time) string { return cell(string(s.Decision.Action)) }},
+	{"SENDER", 24, listRows, func(s *queue.Stored, _ time.Time) string { return person(s.Identity.Sender) }},
 }
 
 // refusedColumn stands before the subject where refused records are listed.
-var refusedColumn = column{"REASON", 18, 0, func(s *queue.Stored, _ time.Time) string { return cmp.Or(escape.ASCII(s.Task.Reason), "-") }}
+var refusedColumn = column{"REASON", 18, 0, func(s *queue.Stored, _ time.Time) string { return cell(s.Task.Reason) }}
 
 // From so many columns on a terminal has room for all that a pipe is given, and for a task in one line.
 const (
@@ -103,7 +100,7 @@ func (l *listing) row(s *queue.Stored) error {
 		return l.last(&l.first, cells, s, text)
 	}
 	if s.Record != nil && !s.Identity.Effect() {
-		text = cmp.Or(escape.ASCII(s.Identity.Sender), "-") + ": " + text
+		text = person(s.Identity.Sender) + ": " + text
 	}
 	l.first.row(cells...)
 	return l.last(&l.under, []string{""}, s, text)
@@ -122,6 +119,14 @@ func (l *listing) last(t *table, cells []string, s *queue.Stored, text string) e
 		text = escape.Clip(text, max(left, 0))
 	}
 	return t.row(append(cells, text+notes)...)
+}
+
+// stateOf returns the state of a task, or that it is none.
+func stateOf(t *task.Task) string {
+	if t.Refused {
+		return "refused"
+	}
+	return string(t.State)
 }
 
 // later is how long a task waits until its time, or for which limit, after its age.

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"pulse/lib/shared/task"
 )
 
-// thread tells the conversation that a task belongs to.
-func thread(c *cli.Context, s door.Store) error {
+// Thread tells the conversation that a task belongs to.
+func Thread(c *cli.Context, s door.Store) error {
 	id, err := whole(s, c.Args().First())
 	if err == nil {
 		id, err = began(s, id)

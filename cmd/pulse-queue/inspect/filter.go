@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"errors"
@@ -34,30 +34,16 @@ type filter struct {
 	changed func(id string) bool // whether a task had changed after the tasks were listed; nil: not known
 }
 
-// oneOf is the usage error of a flag whose value is not in its list.
-func oneOf[T ~string](flag, word string, list []T) error {
-	return fault.Usagef("--"+flag+" is one of "+joined(list), "--%s: there is no %s %s", flag, flag, word)
-}
-
-func joined[T ~string](list []T) string {
-	words := make([]string, len(list))
-	for i, w := range list {
-		words[i] = string(w)
-	}
-	return strings.Join(words, ", ")
-}
-
 func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 	if f.states, err = listed(c); err != nil {
 		return f, err
 	}
-	f.refused = c.Bool("refused")
-	f.kind, f.action = task.Kind(c.String("kind")), terms.Action(c.String("action"))
-	if kinds := []task.Kind{task.Ask, task.Effect}; f.kind != "" && !slices.Contains(kinds, f.kind) {
-		return f, oneOf("kind", c.String("kind"), kinds)
+	f.refused, f.whole = c.Bool("refused"), c.Bool("json")
+	if f.kind, err = cmdline.Choice(c, "kind", []task.Kind{task.Ask, task.Effect}); err != nil {
+		return f, err
 	}
-	if f.action != "" && !f.action.Valid() {
-		return f, oneOf("action", c.String("action"), terms.Actions)
+	if f.action, err = cmdline.Choice(c, "action", terms.Actions); err != nil {
+		return f, err
 	}
 	if f.sender, err = door.Sender(c); err != nil {
 		return f, err
@@ -79,24 +65,16 @@ func newFilter(c *cli.Context, now time.Time) (f filter, err error) {
 	return f, nil
 }
 
+// listed reads the flags that name states.
 func listed(c *cli.Context) ([]task.State, error) {
-	if c.IsSet("state") {
-		if c.Bool("all") {
-			return nil, fault.Usagef("", "--all and --state exclude each other")
-		}
-		var list []task.State
-		for word := range strings.SplitSeq(c.String("state"), ",") {
-			if !slices.Contains(task.States, task.State(word)) {
-				return nil, oneOf("state", word, task.States)
-			}
-			list = append(list, task.State(word))
-		}
-		return list, nil
-	}
-	if c.Bool("all") {
+	switch {
+	case c.IsSet("state") && c.Bool("all"):
+		return nil, fault.Usagef("", "--all and --state exclude each other")
+	case c.IsSet("state"):
+		return cmdline.Choices(c, "state", task.States)
+	case c.Bool("all"):
 		return task.States, nil
-	}
-	if c.Bool("refused") {
+	case c.Bool("refused"):
 		return nil, nil
 	}
 	return slices.DeleteFunc(slices.Clone(task.States), func(s task.State) bool { return !s.Open() }), nil
@@ -271,4 +249,32 @@ func (f *filter) meant(s *queue.Stored) bool {
 		return false
 	}
 	return f.oldest.IsZero() || s.Task.Created.After(f.oldest)
+}
+
+// refusedIDs returns the ids of the refused records that are kept, oldest first. A snapshot has
+// none of them: an empty list would say that nothing was refused.
+func refusedIDs(s door.Store) (ids []store.ID, err error) {
+	if s.Writable() != nil {
+		return nil, fault.Usagef("name the queue it was made of", "a snapshot has no refused records")
+	}
+	err = s.View(func(v store.View) error {
+		ids = ids[:0]
+		return v.Each(store.Refused, func(id string, _ time.Time) (bool, error) {
+			ids = append(ids, store.IDOf(id))
+			return true, nil
+		})
+	})
+	return ids, err
+}
+
+// loadRefused is load for a refused record. One that is gone was forgotten meanwhile.
+func (f *filter) loadRefused(v store.View, id string) (s queue.Stored, meant bool, err error) {
+	s, err = queue.RefusedOf(v, id)
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return s, f.blind(task.Rejected), nil
+	case errors.Is(err, store.ErrUnknown):
+		return s, false, nil
+	}
+	return s, err == nil && f.meant(&s), err
 }

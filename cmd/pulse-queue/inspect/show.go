@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"errors"
@@ -24,7 +24,8 @@ import (
 	"pulse/lib/shared/task"
 )
 
-func show(c *cli.Context, s door.Store) error {
+// Show tells a task's whole story.
+func Show(c *cli.Context, s door.Store) error {
 	var p *policy.Policy
 	var x *schema.Schema
 	if c.String("policy") != "" {
@@ -72,28 +73,30 @@ type teller struct {
 }
 
 // read collects the story of the task whose id begins with prefix, or its record.
-func (t *teller) read(s store.Store, prefix string, json bool) error {
-	id, err := whole(s, prefix)
-	if err != nil {
+func (t *teller) read(s store.Store, prefix string, json bool) (err error) {
+	if t.id, err = whole(s, prefix); err != nil {
 		return err
 	}
-	t.id = id
+	if json {
+		return s.View(t.json)
+	}
 	for range 8 { // a task that is moved by hand never is where the log has it
-		if json {
-			return s.View(func(v store.View) error { return t.look(v, (*teller).json) })
-		}
-		if t.lines, err = about(s, id); err != nil {
+		if t.lines, err = about(s, t.id); err != nil {
 			return err
 		}
-		if t.past, err = queue.PastOf(s, id); err != nil {
+		if t.past, err = queue.PastOf(s, t.id); err != nil {
 			return err
 		}
 		again := false
 		err = s.View(func(v store.View) error {
-			return t.look(v, func(t *teller, st task.State) error {
-				again = st != t.logged()
-				return t.tell(st)
-			})
+			st, err := t.begin(v)
+			if again = st != t.logged(); err != nil {
+				return err
+			}
+			if st == "" {
+				return t.gone()
+			}
+			return t.task(st)
 		})
 		if err != nil || !again {
 			return err
@@ -102,15 +105,11 @@ func (t *teller) read(s store.Store, prefix string, json bool) error {
 	return nil
 }
 
-// look calls fn with the state of the task in v.
-func (t *teller) look(v store.View, fn func(*teller, task.State) error) error {
+// begin begins the story anew in a View, and returns the state of the task there.
+func (t *teller) begin(v store.View) (task.State, error) {
 	t.v = v
 	t.out.Reset()
-	st, err := v.Where(t.id)
-	if err != nil {
-		return err
-	}
-	return fn(t, st)
+	return v.Where(t.id)
 }
 
 // logged returns the state that the lines leave the task in.
@@ -123,38 +122,32 @@ func (t *teller) logged() (st task.State) {
 	return st
 }
 
-func (t *teller) tell(st task.State) error {
-	if st == "" {
-		return t.gone(t.id)
-	}
-	return t.task(st, t.id)
-}
-
 func (t *teller) print(lines ...string) {
 	for _, l := range lines {
 		fmt.Fprintln(&t.out, l)
 	}
 }
 
-func (t *teller) json(st task.State) error {
-	s, err := t.record(st)
+// json tells the record of the task, or what is kept of one that was refused.
+func (t *teller) json(v store.View) error {
+	st, err := t.begin(v)
+	if err != nil {
+		return err
+	}
+	read := queue.RefusedOf
+	if st != "" {
+		read = func(v store.View, id string) (queue.Stored, error) { return queue.Load(v, st, id) }
+	}
+	s, err := read(v, t.id)
 	if st == "" && errors.Is(err, store.ErrUnknown) {
 		return fmt.Errorf("%w: %s has no file", store.ErrUnknown, t.id)
 	}
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	if s.Extract, err = queue.ExtractOf(t.v, t.id); err != nil {
+	if s.Extract, err = queue.ExtractOf(v, t.id); err != nil {
 		return err
 	}
 	t.print(string(line(&s)))
 	return nil
-}
-
-// record loads the task, or what is kept of a refused record.
-func (t *teller) record(st task.State) (queue.Stored, error) {
-	if st == "" {
-		return queue.RefusedOf(t.v, t.id)
-	}
-	return queue.Load(t.v, st, t.id)
 }
