@@ -107,14 +107,11 @@ type input struct {
 }
 
 // value returns a member; empty if there is none, or null.
-func (in input) value(name string) (found record.Value) {
-	_ = in.v.Each(func(n string, v record.Value) error {
-		if n == name && v != "null" {
-			found = v
-		}
-		return nil
-	})
-	return found
+func (in input) value(name string) record.Value {
+	if v := in.v.Member(name); v != "null" {
+		return v
+	}
+	return ""
 }
 
 // text returns a member that is a string.

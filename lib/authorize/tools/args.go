@@ -7,16 +7,6 @@ import (
 	"pulse/lib/shared/record"
 )
 
-// has reports whether args is an object with a member of this name.
-func has(args record.Value, name string) bool {
-	found := false
-	_ = each(args, func(n string, _ record.Value) error {
-		found = found || n == name
-		return nil
-	})
-	return found
-}
-
 // each calls fn for each member of args. Anything other than an object has none.
 func each(args record.Value, fn func(name string, v record.Value) error) error {
 	if args == "" || args[0] != '{' {

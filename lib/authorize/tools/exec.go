@@ -23,7 +23,7 @@ var errCall = errors.New("not a call")
 // decodeCall reads the args of exec. It refuses any other member, because the worker
 // might act on it.
 func decodeCall(p *policy.Policy, args record.Value) (c call, err error) {
-	if !has(args, "dir") {
+	if args.Member("dir") == "" {
 		c.dir = p.Exec.Workspace
 	}
 	err = each(args, record.Only(errCall, "argv", &c.argv, "dir", &c.dir))
@@ -51,7 +51,7 @@ func Dir(p *policy.Policy, tool string, action terms.Action, args record.Value) 
 // Complete returns the args of a request with the directory in which its program starts.
 func Complete(p *policy.Policy, tool string, action terms.Action, args record.Value) record.Value {
 	dir := Dir(p, tool, action, args)
-	if dir == "" || has(args, "dir") {
+	if dir == "" || args.Member("dir") != "" {
 		return args
 	}
 	var o record.Object

@@ -96,7 +96,7 @@ func Of(r *request.Request) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Tool == "" && r.Action == terms.CodeOrComputer && has(r.Args, "argv"):
+	case r.Tool == "" && r.Action == terms.CodeOrComputer && r.Args.Member("argv") != "":
 		return execTool
 	}
 	return r.Tool
@@ -182,7 +182,7 @@ func (u *use) program() Verdict {
 	switch {
 	case u.tool == execTool:
 		return judgeExec(u.p, u.r, u.world)
-	case u.r.Action == terms.CodeOrComputer && has(u.r.Args, "argv"):
+	case u.r.Action == terms.CodeOrComputer && u.r.Args.Member("argv") != "":
 		return reject("tools", badArguments,
 			"%s has an argv, and to start a program the tool is %s", u.tool, execTool)
 	}

@@ -70,7 +70,7 @@ func (u *use) sawAction() trace.Step {
 }
 
 func (u *use) sawProgram() trace.Step {
-	if u.tool != execTool && (u.r.Action != terms.CodeOrComputer || !has(u.r.Args, "argv")) {
+	if u.tool != execTool && (u.r.Action != terms.CodeOrComputer || u.r.Args.Member("argv") == "") {
 		return trace.Step{Saw: "no program"}
 	}
 	return trace.Step{Saw: "args " + shown(u.r.Args), Key: "exec.allow"}

@@ -103,7 +103,7 @@ func readRecord(line []byte) (*record.Record, error) {
 	if err != nil {
 		return nil, fault.Usagef("pulse-queue run", "agent: the record can not be read: %w", err)
 	}
-	if textOf(member(member(rec.Value(), identity.Member), "via")) == string(identity.ViaAgent) {
+	if textOf(rec.Value().Member(identity.Member).Member("via")) == string(identity.ViaAgent) {
 		return nil, fault.Usagef("pulse-queue run without --effect", "agent: this worker takes asks, not effects")
 	}
 	return rec, nil

@@ -153,7 +153,7 @@ func (f *finder) take(v record.Value) {
 }
 
 func (f *finder) takeOne(v record.Value) {
-	if v[0] == '{' && member(v, "action") != "" {
+	if v[0] == '{' && v.Member("action") != "" {
 		f.found = append(f.found, v)
 	}
 }

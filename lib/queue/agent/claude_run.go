@@ -38,7 +38,7 @@ func (r *claudeRun) line(line []byte, whole bool) {
 		return
 	}
 	if err == nil {
-		err = r.event(member(v, "type"), v)
+		err = r.event(v.Member("type"), v)
 	}
 	if err != nil {
 		r.used = append(r.used, unread)
@@ -46,24 +46,24 @@ func (r *claudeRun) line(line []byte, whole bool) {
 }
 
 func (r *claudeRun) event(kind, v record.Value) error {
-	if id := textOf(member(v, "session_id")); id != "" {
+	if id := textOf(v.Member("session_id")); id != "" {
 		r.session = id
 	}
 	switch kind {
 	case `"assistant"`:
-		return eachOf(member(member(v, "message"), "content"), r.block)
+		return eachOf(v.Member("message").Member("content"), r.block)
 	case `"user"`:
-		told := member(v, "tool_use_result")
-		return eachOf(member(member(v, "message"), "content"), func(block record.Value) error { return r.answer(block, told) })
+		told := v.Member("tool_use_result")
+		return eachOf(v.Member("message").Member("content"), func(block record.Value) error { return r.answer(block, told) })
 	case `"result"`:
-		r.end = claudeEnd{there: true, failed: member(v, "is_error") != "false"}
-		r.end.subtype = textOf(member(v, "subtype"))
-		if s := member(v, "api_error_status"); s != "" && s != "null" {
+		r.end = claudeEnd{there: true, failed: v.Member("is_error") != "false"}
+		r.end.subtype = textOf(v.Member("subtype"))
+		if s := v.Member("api_error_status"); s != "" && s != "null" {
 			if err := s.Into(&r.end.status); err != nil {
 				return err
 			}
 		}
-		r.end.result, r.end.words = textIn(member(v, "result"))
+		r.end.result, r.end.words = textIn(v.Member("result"))
 		r.ended()
 	}
 	return nil
@@ -79,8 +79,8 @@ func (r *claudeRun) ended() {
 
 // block reads what the model says. Tools that run at the provider count, too.
 func (r *claudeRun) block(v record.Value) error {
-	if strings.HasSuffix(textOf(member(v, "type")), "tool_use") {
-		r.used = append(r.used, use{textOf(member(v, "id")), textOf(member(v, "name"))})
+	if strings.HasSuffix(textOf(v.Member("type")), "tool_use") {
+		r.used = append(r.used, use{textOf(v.Member("id")), textOf(v.Member("name"))})
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ const refusal, refusalEnd = "<tool_use_error>", "</tool_use_error>"
 // tool_use_result has it without one. A tool that failed with a text in the same tag has the tag
 // there, too.
 func (r *claudeRun) answer(v, told record.Value) error {
-	text, ok := textIn(member(v, "content"))
-	if member(v, "type") != `"tool_result"` || member(v, "is_error") != "true" || !ok {
+	text, ok := textIn(v.Member("content"))
+	if v.Member("type") != `"tool_result"` || v.Member("is_error") != "true" || !ok {
 		return nil
 	}
 	inner, opened := strings.CutPrefix(text, refusal)
 	inner, closed := strings.CutSuffix(inner, refusalEnd)
 	why, ok := textIn(told)
-	id := textOf(member(v, "tool_use_id"))
+	id := textOf(v.Member("tool_use_id"))
 	fault := strings.HasPrefix(why, "InputValidationError: ") || why == inner && noFile().MatchString(inner)
 	if id != "" && opened && closed && ok && (fault || why == "Error: "+strings.TrimPrefix(inner, "Error: ")) {
 		if r.refused == nil {

@@ -195,7 +195,7 @@ func (t *turn) codexThread(c *rpc, workspace string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	thread := textOf(member(member(started, "thread"), "id"))
+	thread := textOf(started.Member("thread").Member("id"))
 	var which record.Object
 	which.Str("threadId", thread)
 	if found, err = c.call("hooks/list", string(which.Bytes())); err != nil {
@@ -206,8 +206,8 @@ func (t *turn) codexThread(c *rpc, workspace string) (string, error) {
 
 // hooksIn returns the hooks in an answer to hooks/list.
 func hooksIn(v record.Value) (hooks []record.Value) {
-	for _, one := range elements(member(v, "data")) {
-		hooks = append(hooks, elements(member(one, "hooks"))...)
+	for _, one := range elements(v.Member("data")) {
+		hooks = append(hooks, elements(one.Member("hooks"))...)
 	}
 	return hooks
 }
@@ -220,8 +220,8 @@ func trusting(hooks []record.Value) []byte {
 			state = append(state, ',')
 		}
 		var o record.Object
-		o.Str("trusted_hash", textOf(member(h, "currentHash")))
-		state = append(append(record.AppendString(state, textOf(member(h, "key"))), ':'), o.Bytes()...)
+		o.Str("trusted_hash", textOf(h.Member("currentHash")))
+		state = append(append(record.AppendString(state, textOf(h.Member("key"))), ':'), o.Bytes()...)
 	}
 	var edit, o record.Object
 	edit.Str("keyPath", "hooks.state")
@@ -240,12 +240,12 @@ func (t *turn) onlyOurs(hooks []record.Value) error {
 	ours := map[string]bool{}
 	for _, h := range hooks {
 		switch {
-		case member(h, "isManaged") == "true":
-		case member(h, "enabled") != "true", textOf(member(h, "trustStatus")) != "trusted", textOf(member(h, "command")) != t.judge.command(),
-			textOf(member(h, "sourcePath")) != t.home.path("codex/config.toml"):
+		case h.Member("isManaged") == "true":
+		case h.Member("enabled") != "true", textOf(h.Member("trustStatus")) != "trusted", textOf(h.Member("command")) != t.judge.command(),
+			textOf(h.Member("sourcePath")) != t.home.path("codex/config.toml"):
 			return errHooks
 		default:
-			ours[textOf(member(h, "eventName"))] = true
+			ours[textOf(h.Member("eventName"))] = true
 		}
 	}
 	if len(ours) != len(codexEvents) {

@@ -32,10 +32,10 @@ func (r *codexRun) notice(method string, params record.Value) {
 	case "":
 		r.used = append(r.used, unread)
 	case "item/started", "item/completed":
-		r.item(member(params, "item"))
+		r.item(params.Member("item"))
 	case "turn/completed":
-		turn := member(params, "turn")
-		r.status, r.failed = textOf(member(turn, "status")), member(turn, "error")
+		turn := params.Member("turn")
+		r.status, r.failed = textOf(turn.Member("status")), turn.Member("error")
 		if r.ended != nil {
 			close(r.ended)
 			r.ended = nil
@@ -44,11 +44,11 @@ func (r *codexRun) notice(method string, params record.Value) {
 }
 
 func (r *codexRun) item(v record.Value) {
-	kind := textOf(member(v, "type"))
+	kind := textOf(v.Member("type"))
 	if kind == "agentMessage" {
-		r.answer = textOf(member(v, "text"))
+		r.answer = textOf(v.Member("text"))
 	}
-	u := use{textOf(member(v, "id")), kind}
+	u := use{textOf(v.Member("id")), kind}
 	if !notUsed[kind] && !r.knows(u) {
 		r.used = append(r.used, u)
 	}
@@ -99,11 +99,11 @@ func (t *turn) codexEnd(r *codexRun) (string, error) {
 	if r.status == "completed" {
 		return r.answer, nil
 	}
-	said := textOf(member(r.failed, "message"))
+	said := textOf(r.failed.Member("message"))
 	if said == "" {
 		said = "the turn is " + r.status
 	}
-	info := member(r.failed, "codexErrorInfo")
+	info := r.failed.Member("codexErrorInfo")
 	if codexAway(info) || info == `"other"` && codexCut().MatchString(said) {
 		return "", t.laterf("%s", said)
 	}
@@ -117,7 +117,7 @@ func codexAway(info record.Value) (away bool) {
 		return codexLater[textOf(info)]
 	}
 	_ = info.Each(func(_ string, v record.Value) error {
-		status := member(v, "httpStatusCode")
+		status := v.Member("httpStatusCode")
 		var n int64
 		away = status == "null" || status != "" && status.Into(&n) == nil && later(n)
 		return nil

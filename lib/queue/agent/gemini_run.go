@@ -30,17 +30,17 @@ func (r *geminiRun) line(line []byte, whole bool) {
 		}
 		return
 	}
-	if id := textOf(member(v, "session_id")); id != "" {
+	if id := textOf(v.Member("session_id")); id != "" {
 		r.session = id
 	}
-	switch member(v, "type") {
+	switch v.Member("type") {
 	case `"message"`:
-		if member(v, "role") == `"assistant"` {
-			r.answer.WriteString(textOf(member(v, "content")))
+		if v.Member("role") == `"assistant"` {
+			r.answer.WriteString(textOf(v.Member("content")))
 		}
 	case `"tool_use"`:
 		r.answer.Reset()
-		r.used = append(r.used, use{textOf(member(v, "tool_id")), textOf(member(v, "tool_name"))})
+		r.used = append(r.used, use{textOf(v.Member("tool_id")), textOf(v.Member("tool_name"))})
 	case `"tool_result"`:
 		r.result(v)
 	case `"result"`, `"error"`:
@@ -53,8 +53,8 @@ var geminiRefused = map[string]bool{"tool_not_registered": true, "invalid_tool_p
 
 // result takes a use back that was none.
 func (r *geminiRun) result(v record.Value) {
-	id := textOf(member(v, "tool_id"))
-	if id == "" || member(v, "status") != `"error"` || !geminiRefused[textOf(member(member(v, "error"), "type"))] {
+	id := textOf(v.Member("tool_id"))
+	if id == "" || v.Member("status") != `"error"` || !geminiRefused[textOf(v.Member("error").Member("type"))] {
 		return
 	}
 	for i, u := range r.used {
@@ -66,11 +66,11 @@ func (r *geminiRun) result(v record.Value) {
 }
 
 func (r *geminiRun) end(v record.Value) {
-	if failed := member(v, "error"); failed != "" {
+	if failed := v.Member("error"); failed != "" {
 		r.failed = failed
 	}
-	if member(v, "type") == `"result"` {
-		r.ended, r.status = true, textOf(member(v, "status"))
+	if v.Member("type") == `"result"` {
+		r.ended, r.status = true, textOf(v.Member("status"))
 	}
 }
 
@@ -83,7 +83,7 @@ func (t *turn) geminiEnd(p *process, r *geminiRun) (string, error) {
 	if r.ended && r.status == "success" && p.err == nil {
 		return r.answer.String(), nil
 	}
-	said := textOf(member(r.failed, "message"))
+	said := textOf(r.failed.Member("message"))
 	if said == "" {
 		return "", t.noResult(p)
 	}
@@ -99,7 +99,7 @@ func (t *turn) geminiEnd(p *process, r *geminiRun) (string, error) {
 func geminiLogin(path string) string {
 	if b, err := os.ReadFile(path); err == nil {
 		if v, err := record.ParseValue(b); err == nil {
-			if login := textOf(member(member(member(v, "security"), "auth"), "selectedType")); login != "" {
+			if login := textOf(v.Member("security").Member("auth").Member("selectedType")); login != "" {
 				return login
 			}
 		}

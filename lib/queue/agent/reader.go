@@ -28,7 +28,7 @@ func (w *Worker) Read(ctx context.Context, line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if schema := member(rec.Value(), "schema"); schema == "" || schema[0] != '{' {
+	if schema := rec.Value().Member("schema"); schema == "" || schema[0] != '{' {
 		return nil, fault.Usagef("pulse-queue run --extract -- pulse-queue agent --reader "+w.Client, "agent --reader %s: the record has no schema", w.Client)
 	}
 	t := &turn{name: w.Client, args: w.Args, ask: string(told(rec, "message", "request", "schema"))}

@@ -33,10 +33,10 @@ func (c *rpc) call(method, params string) (record.Value, error) {
 	}
 	select {
 	case v := <-answer:
-		if failed := member(v, "error"); failed != "" {
-			return "", errors.New("codex: " + method + ": " + short(textOf(member(failed, "message"))))
+		if failed := v.Member("error"); failed != "" {
+			return "", errors.New("codex: " + method + ": " + short(textOf(failed.Member("message"))))
 		}
-		return member(v, "result"), nil
+		return v.Member("result"), nil
 	case <-c.process.done:
 		return "", errGone
 	}
@@ -60,14 +60,14 @@ func (c *rpc) line(line []byte, whole bool) {
 		}
 		return
 	}
-	id, method := member(v, "id"), member(v, "method")
+	id, method := v.Member("id"), v.Member("method")
 	switch {
 	case method != "" && id != "":
 		go func() {
 			_ = c.write(`{"id":` + string(id) + `,"error":{"code":-32601,"message":"there is nobody to ask"}}`)
 		}()
 	case method != "":
-		c.seen(textOf(method), member(v, "params"))
+		c.seen(textOf(method), v.Member("params"))
 	default:
 		c.mu.Lock()
 		answer := c.waiting[string(id)]

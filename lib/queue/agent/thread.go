@@ -34,14 +34,14 @@ func plainIDs(list ...record.Value) (ids []string) {
 
 func conversationOf(rec *record.Record) (c conversation) {
 	whole := rec.Value()
-	message := member(whole, "message")
-	c.sender = address.Fold(textOf(member(member(whole, "identity"), "sender")))
-	own := plainIDs(member(message, "id"))
+	message := whole.Member("message")
+	c.sender = address.Fold(textOf(whole.Member("identity").Member("sender")))
+	own := plainIDs(message.Member("id"))
 	if len(own) > 0 {
 		c.id = own[0]
 	}
-	thread := member(message, "thread")
-	all, one := plainIDs(elements(member(thread, "references"))...), plainIDs(elements(member(thread, "in_reply_to"))...)
+	thread := message.Member("thread")
+	all, one := plainIDs(elements(thread.Member("references"))...), plainIDs(elements(thread.Member("in_reply_to"))...)
 	if len(all) == 0 && len(one) == 1 {
 		all = one
 	}
@@ -70,18 +70,18 @@ func (c *conversation) threaded(dst []byte, p record.Value) []byte {
 		if name != "args" {
 			return []byte(v)
 		}
-		return c.args(v, c.answers(member(p, "target")))
+		return c.args(v, c.answers(p.Member("target")))
 	})
 }
 
 // isMail reports whether a proposal is a mail or the draft of one.
 func isMail(p record.Value) bool {
-	args, tool := member(p, "args"), member(p, "tool")
+	args, tool := p.Member("args"), p.Member("tool")
 	if args == "" || args[0] != '{' {
 		return false
 	}
 	none := tool == "" || tool == "null" || tool == "false" || tool == `""`
-	return member(p, "action") == `"external_send"` && (none || textOf(tool) == "mail.send") || textOf(tool) == "mail.draft"
+	return p.Member("action") == `"external_send"` && (none || textOf(tool) == "mail.send") || textOf(tool) == "mail.draft"
 }
 
 // answers reports whether targets are the sender alone.

@@ -2,20 +2,6 @@ package agent
 
 import "pulse/lib/shared/record"
 
-// member returns a member of an object; empty if there is none.
-func member(v record.Value, name string) (found record.Value) {
-	if v == "" || v[0] != '{' {
-		return ""
-	}
-	_ = v.Each(func(n string, v record.Value) error {
-		if n == name {
-			found = v
-		}
-		return nil
-	})
-	return found
-}
-
 // textIn returns a string, and whether it is one.
 func textIn(v record.Value) (string, bool) {
 	if v == "" || v[0] != '"' {

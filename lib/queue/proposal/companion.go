@@ -18,20 +18,15 @@ const companionOf = "request"
 // Beside returns the request beside which a draft is written, or nil if the draft is that of a
 // message, or a worker's own.
 func Beside(draft *request.Request) *request.Request {
-	var beside *request.Request
-	if draft.Args == "" || draft.Args[0] != '{' {
+	v := draft.Args.Member(companionOf)
+	if v == "" || v[0] != '{' {
 		return nil
 	}
-	_ = draft.Args.Each(func(name string, v record.Value) error {
-		if name != companionOf || v[0] != '{' {
-			return nil
-		}
-		if r, err := request.Decode(v); err == nil && r.Action.Valid() && r.Action != terms.ExternalSend {
-			beside = &r
-		}
+	r, err := request.Decode(v)
+	if err != nil || !r.Action.Valid() || r.Action == terms.ExternalSend {
 		return nil
-	})
-	return beside
+	}
+	return &r
 }
 
 // Companion returns the file of a draft: the request in canonical form, and what to type to start
@@ -56,15 +51,9 @@ func Companion(r *request.Request) ([]byte, error) {
 // shellLine returns the line that starts the program of args in its directory, or nothing.
 func shellLine(args record.Value) string {
 	var argv []string
-	if args == "" || args[0] != '{' {
-		return ""
+	if v := args.Member("argv"); v != "" {
+		_ = v.Into(&argv) // another type counts as absent
 	}
-	_ = args.Each(func(name string, v record.Value) error {
-		if name == "argv" && v[0] == '[' {
-			return v.Into(&argv)
-		}
-		return nil
-	})
 	if len(argv) == 0 {
 		return ""
 	}

@@ -56,14 +56,8 @@ func (p *Proposal) Subject() string { return Arg(p.Args, "task") }
 
 // Arg returns a string among the args of a request, or the empty string.
 func Arg(args record.Value, name string) (s string) {
-	if args == "" || args[0] != '{' {
-		return ""
+	if v := args.Member(name); v != "" {
+		_ = v.Into(&s) // another type counts as absent
 	}
-	_ = args.Each(func(n string, v record.Value) error {
-		if n == name {
-			_ = v.Into(&s) // another type counts as absent
-		}
-		return nil
-	})
 	return s
 }

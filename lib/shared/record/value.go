@@ -55,6 +55,14 @@ func (v Value) Each(fn func(name string, v Value) error) error {
 	return nil
 }
 
+// Member returns a member of an object; empty if there is none, or v is not an object.
+func (v Value) Member(name string) (found Value) {
+	if v != "" && v[0] == '{' {
+		_ = v.Each(To(name, &found))
+	}
+	return found
+}
+
 // Elements calls fn for every element of an array, in order.
 func (v Value) Elements(fn func(i int, v Value) error) error {
 	if v[0] != '[' {

@@ -359,3 +359,15 @@ func TestTo(t *testing.T) {
 		}
 	}
 }
+
+func TestMember(t *testing.T) {
+	v := value(t, `{"a":{"b":"\u0041"},"\u0063":null}`)
+	for got, want := range map[Value]Value{
+		v.Member("a").Member("b"): `"\u0041"`, v.Member("c"): "null", v.Member("b"): "",
+		v.Member("b").Member("a"): "", v.Member("c").Member("a"): "", // not an object
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
