@@ -35,7 +35,7 @@ func boxed(c *cli.Context) error {
 	if err != nil {
 		return cmdline.Said(c, "box", err)
 	}
-	return cmdline.Status(status)
+	return cmdline.Ended(status)
 }
 
 // boxedOnce is process 1 of the box of an effect.
@@ -47,7 +47,7 @@ func boxedOnce(c *cli.Context) error {
 	if err != nil {
 		return cmdline.Said(c, "box", err)
 	}
-	return cmdline.Status(status)
+	return cmdline.Ended(status)
 }
 
 // untilIdle is how long a way out that systemd has started waits for another connection. Systemd

@@ -59,7 +59,7 @@ func carried(c *cli.Context, err error) error {
 		status = nothingWill
 	}
 	cmdline.Note(c, "%v", err)
-	return cmdline.Status(status)
+	return cmdline.Ended(status)
 }
 
 var errOther = errors.New("there is no CMD for other effects: pulse-queue carry -- CMD")

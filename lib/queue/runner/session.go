@@ -93,17 +93,13 @@ func living(sid int) ([]int, error) {
 	return list, err
 }
 
-// awaitSession waits until a session has no living member, or until the deadline. It
-// reports whether the session is gone.
-func awaitSession(sid int, deadline time.Time) bool {
+// awaitSession waits until a session has no living member, or until the deadline.
+func awaitSession(sid int, deadline time.Time) {
 	for {
 		list, err := living(sid)
-		if err == nil && len(list) == 0 {
-			return true
-		}
 		left := time.Until(deadline)
-		if left <= 0 {
-			return false
+		if err == nil && len(list) == 0 || left <= 0 {
+			return
 		}
 		if len(list) == 0 || !awaitProcess(list[0], left) {
 			time.Sleep(min(left, 10*time.Millisecond))

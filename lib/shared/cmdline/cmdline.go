@@ -133,13 +133,13 @@ func Silent(err error) bool {
 	return errors.As(err, &known)
 }
 
-// Ended is an error without a message, for a command that ends with the status of a program
-// in whose place it stands.
+// Ended is an error without a message, for a command that ends with the status of a program that it
+// has started.
 func Ended(status int) error {
 	if status == 0 {
 		return nil
 	}
-	return standing{&fault.Error{Kind: fault.Kind(status), Err: errInterrupted}}
+	return standing{&fault.Error{Kind: fault.Kind(status), Err: fmt.Errorf("exit status %d", status)}}
 }
 
 // Watched reports whether the command's stderr is a terminal.
@@ -174,15 +174,6 @@ func Said(c *cli.Context, name string, err error) error {
 	}
 	message(c.App.ErrWriter, name, "error", err.Error())
 	return standing{err}
-}
-
-// Status returns the error of a command that ends with the exit status of a program that it has
-// started, and says nothing.
-func Status(n int) error {
-	if n == 0 {
-		return nil
-	}
-	return standing{&fault.Error{Kind: fault.Kind(n), Err: fmt.Errorf("exit status %d", n)}}
 }
 
 type standing struct{ error }
