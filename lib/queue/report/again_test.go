@@ -55,7 +55,7 @@ func (view) Each(_ store.Shelf, fn func(string, time.Time) (bool, error)) error 
 // TestReadAgain: what is read again beside a writer is counted once, and printed once.
 func TestReadAgain(t *testing.T) {
 	f := Figures{now: time.Now()}
-	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.others != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
+	if err := (again{}).View(f.count); err != nil || f.asks != 1 || f.external != 1 || f.effects != 1 || f.counts[task.Scheduled] != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if list, err := store.Read(again{}, queue.Proposers); err != nil || !slices.Equal(list, []string{"a", "b"}) {

@@ -103,28 +103,28 @@ func (t *tally) hear(l *audit.Line) {
 	one.add(asker{sender: l.Sender}, 0, 1)
 }
 
-// days adds the last day of refusals to limited if it had more than MaxRefusals and is none before a time: the
+// addToday adds the last day of refusals to limited if it had more than MaxRefusals and is none before a time: the
 // line that says so may be older than the lines that were read.
-func (t *tally) days(since time.Time, counts *store.Counts) {
+func (t *tally) addToday(since time.Time, counts *store.Counts) {
 	today := counts.Refused > queue.MaxRefusals && counts.Day >= since.UTC().Format(time.DateOnly)
 	if today && !slices.Contains(t.limited, counts.Day) {
 		t.limited = append(t.limited, counts.Day)
 	}
 }
 
-// toll is how often there was a cause.
-type toll struct {
+// causeCount is how often there was a cause, and for whom.
+type causeCount struct {
 	cause
 	times int
 	whom  *bySender
 }
 
 // sorted returns the causes, the most frequent first.
-func (t *tally) sorted() (list []toll) {
+func (t *tally) sorted() (list []causeCount) {
 	for k, whom := range t.causes {
-		list = append(list, toll{k, whom.all(), whom})
+		list = append(list, causeCount{k, whom.all(), whom})
 	}
-	slices.SortFunc(list, func(a, b toll) int {
+	slices.SortFunc(list, func(a, b causeCount) int {
 		return cmp.Or(b.times-a.times, cmp.Compare(a.reason, b.reason), cmp.Compare(a.rule, b.rule), cmp.Compare(a.identity, b.identity))
 	})
 	return list

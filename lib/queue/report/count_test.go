@@ -68,7 +68,7 @@ func TestCountAges(t *testing.T) {
 	if list := f.month.starts.top(3); len(list) != 1 || list[0].n[0] != 3 {
 		t.Errorf("starts: %+v, want 3", list)
 	}
-	if list := f.month.said().top(3); len(list) != 1 || list[0].n[0] != 1 {
+	if list := f.month.answersBySender().top(3); len(list) != 1 || list[0].n[0] != 1 {
 		t.Errorf("answers: %+v, want one yes", list)
 	}
 }
@@ -93,12 +93,12 @@ func TestNotDue(t *testing.T) {
 	} {
 		f := Figures{now: morning, clock: c}
 		e.State, e.Since = task.Scheduled, morning.Add(-time.Minute)
-		if f.wait(e); f.start != 0 {
-			t.Errorf("%s: it has waited %v for a start", name, f.start)
+		if f.noteWait(e); f.longestDue != 0 {
+			t.Errorf("%s: it has waited %v for a start", name, f.longestDue)
 		}
 	}
 	f := Figures{now: morning, clock: c} // from before the clock went back: due since it did
-	if f.wait(store.Entry{State: task.Scheduled, Since: morning.Add(2 * time.Hour), NotBefore: morning.Add(3 * time.Hour)}); f.start != morning.Sub(old) {
-		t.Errorf("it has waited %v, want %v", f.start, morning.Sub(old))
+	if f.noteWait(store.Entry{State: task.Scheduled, Since: morning.Add(2 * time.Hour), NotBefore: morning.Add(3 * time.Hour)}); f.longestDue != morning.Sub(old) {
+		t.Errorf("it has waited %v, want %v", f.longestDue, morning.Sub(old))
 	}
 }

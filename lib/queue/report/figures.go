@@ -21,20 +21,20 @@ import (
 
 // Figures are what stats counts.
 type Figures struct {
-	counts       map[task.State]int
-	day          string // UTC; the last one on which a record was refused
-	refused      int    // on that day
-	kept         int    // refused records that are kept
-	keptBytes    int64
-	held         string // the sentence that says so
-	start, look  time.Duration
-	asks, others int // starts of the last day: of asks, and of these for external senders
-	effects      int
-	untaken      queue.Untaken
-	now          time.Time
-	clock        clock.Clock // what the queue makes of now
-	most         int         // asks or effects that may start in a day; 0: no policy was named
-	month        *month      // what the log says; nil: it was not read
+	counts                      map[task.State]int
+	refusedDay                  string // UTC; the last one on which a record was refused
+	refused                     int    // on that day
+	kept                        int    // refused records that are kept
+	keptBytes                   int64
+	held                        string // the sentence that says so
+	longestDue, longestAwaiting time.Duration
+	asks, external              int // starts of the last day: of asks, and of these for external senders
+	effects                     int
+	untaken                     queue.Untaken
+	now                         time.Time
+	clock                       clock.Clock // what the queue makes of now
+	most                        int         // asks or effects that may start in a day; 0: no policy was named
+	month                       *month      // what the log says; nil: it was not read
 }
 
 // The bounds of what stats reads and names.
@@ -65,7 +65,7 @@ func Count(ctx context.Context, s health.Queue, now time.Time, most int) (*Figur
 func (f *Figures) count(v store.View) (err error) {
 	counts := v.Counts()
 	*f = Figures{
-		counts: counts.Tasks, day: counts.Day, refused: counts.Refused, now: f.now,
+		counts: counts.Tasks, refusedDay: counts.Day, refused: counts.Refused, now: f.now,
 		kept: counts.Kept, keptBytes: counts.KeptBytes, most: f.most, month: f.month,
 	}
 	if f.clock, err = queue.ClockOf(v, f.now); err != nil {
@@ -77,7 +77,7 @@ func (f *Figures) count(v store.View) (err error) {
 	if f.untaken, err = queue.UntakenOf(v); err != nil {
 		return err
 	}
-	if err := v.Open("", f.wait); err != nil {
+	if err := v.Open("", f.noteWait); err != nil {
 		return err
 	}
 	return queue.Starts(v, f.now, func(st store.Start) {
@@ -88,15 +88,15 @@ func (f *Figures) count(v store.View) (err error) {
 		default:
 			f.asks++
 			if st.External {
-				f.others++
+				f.external++
 			}
 		}
 	})
 }
 
-// wait finds the tasks that have waited longest: for a start, those that are due, since they were;
+// noteWait finds the tasks that have waited longest: for a start, those that are due, since they were;
 // for a person, since they got there.
-func (f *Figures) wait(e store.Entry) (bool, error) {
+func (f *Figures) noteWait(e store.Entry) (bool, error) {
 	if e.State == task.Scheduled && (e.Waits(f.now) || e.Stands()) {
 		return true, nil
 	}
@@ -106,16 +106,16 @@ func (f *Figures) wait(e store.Entry) (bool, error) {
 	}
 	switch waited := f.now.Sub(f.clock.Of(since)); e.State {
 	case task.Scheduled:
-		f.start = max(f.start, waited)
+		f.longestDue = max(f.longestDue, waited)
 	case task.Awaiting:
-		f.look = max(f.look, waited)
+		f.longestAwaiting = max(f.longestAwaiting, waited)
 	}
 	return true, nil
 }
 
-// today returns how many records were refused today, UTC.
-func (f *Figures) today() int {
-	if f.day != f.now.UTC().Format(time.DateOnly) {
+// refusedToday returns how many records were refused today, UTC.
+func (f *Figures) refusedToday() int {
+	if f.refusedDay != f.now.UTC().Format(time.DateOnly) {
 		return 0
 	}
 	return f.refused
@@ -128,18 +128,18 @@ func (f *Figures) JSON() []byte {
 		o.Int(string(st), int64(f.counts[st]))
 	}
 	o.Int("refused", int64(f.refused))
-	o.StrIf("refused_day", f.day)
+	o.StrIf("refused_day", f.refusedDay)
 	o.Int("refused_kept", int64(f.kept))
 	o.Int("refused_kept_bytes", f.keptBytes)
 	o.Bool("held", f.held != "")
-	o.Int("oldest_scheduled_seconds", int64(f.start.Seconds()))
-	o.Int("oldest_awaiting_seconds", int64(f.look.Seconds()))
+	o.Int("oldest_scheduled_seconds", int64(f.longestDue.Seconds()))
+	o.Int("oldest_awaiting_seconds", int64(f.longestAwaiting.Seconds()))
 	o.Int("untaken", int64(f.untaken.All))
 	if f.untaken.All > 0 {
 		o.Int("oldest_untaken_seconds", int64(f.now.Sub(f.untaken.Since).Seconds()))
 	}
 	starts.Int("ask", int64(f.asks))
-	starts.Int("ask_external", int64(f.others))
+	starts.Int("ask_external", int64(f.external))
 	starts.Int("effect", int64(f.effects))
 	o.Raw("starts_24h", starts.Bytes())
 	f.peopleJSON(&o)
@@ -152,14 +152,14 @@ func (f *Figures) Table(w io.Writer) error {
 	for _, st := range task.States {
 		fmt.Fprintf(tab, "%s\t%d\n", st, f.counts[st])
 	}
-	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", duration.Span(f.start), duration.Span(f.look))
+	fmt.Fprintf(tab, "longest\t%s for a start, %s for a person\n", duration.Span(f.longestDue), duration.Span(f.longestAwaiting))
 	fmt.Fprintf(tab, "starts\t%s (%d external) and %s in 24 h\n",
-		cmdline.Count(f.asks, "ask"), f.others, cmdline.Count(f.effects, "effect"))
+		cmdline.Count(f.asks, "ask"), f.external, cmdline.Count(f.effects, "effect"))
 	if f.untaken.All > 0 {
 		fmt.Fprintf(tab, "proposed\t%d not taken, oldest %s\n", f.untaken.All, duration.Span(f.now.Sub(f.untaken.Since)))
 	}
-	if f.day != "" {
-		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.day)
+	if f.refusedDay != "" {
+		fmt.Fprintf(tab, "refused\t%d on %s\n", f.refused, f.refusedDay)
 	}
 	if f.kept > 0 {
 		fmt.Fprintf(tab, "kept\t%s, %d KiB\n", cmdline.Count(f.kept, "refused record"), (f.keptBytes+1023)>>10)

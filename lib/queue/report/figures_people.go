@@ -22,14 +22,14 @@ var percents = []struct {
 	percent     int
 }{{"median", "half within", 50}, {"p90", "nine in ten within", 90}, {"max", "all within", 100}}
 
-// half returns the share of the caps that external senders have.
-func half(most int) int { return max(1, most/2) }
+// externalCap returns the share of the caps that external senders have.
+func externalCap(most int) int { return max(1, most/2) }
 
 func (f *Figures) peopleMetrics() []metric {
 	m := f.month
 	list := []metric{
 		{"pulse_exits_75_1h", "Attempts of the last hour that ended with exit status 75.", number(m.later[0])},
-		{"pulse_answers_30d", "Answers of people by sender, and tasks that expired for want of one.", m.said().samples()},
+		{"pulse_answers_30d", "Answers of people by sender, and tasks that expired for want of one.", m.answersBySender().samples()},
 	}
 	for _, p := range percents {
 		if m.person.n > 0 {
@@ -39,7 +39,7 @@ func (f *Figures) peopleMetrics() []metric {
 	}
 	if f.most > 0 {
 		list = append(list, metric{"pulse_starts_24h_max", "The most starts of a kind within 24 hours.", []sample{
-			{labels("external", "false"), int64(f.most)}, {labels("external", "true"), int64(half(f.most))},
+			{labels("external", "false"), int64(f.most)}, {labels("external", "true"), int64(externalCap(f.most))},
 		}})
 	}
 	return append(list,
@@ -73,11 +73,11 @@ func (f *Figures) peopleJSON(o *record.Object) {
 		}
 	}
 	o.Raw("answer_seconds", answers.Bytes())
-	o.Raw("answers", m.said().json())
+	o.Raw("answers", m.answersBySender().json())
 	o.Raw("starts_24h_by_sender", m.starts.json())
 	if f.most > 0 {
 		o.Int("max_per_day", int64(f.most))
-		o.Int("max_per_day_external", int64(half(f.most)))
+		o.Int("max_per_day_external", int64(externalCap(f.most)))
 	}
 	o.Raw("failing", record.List(nil, m.proofs.Failing(), func(p *health.Proof, dst []byte) []byte {
 		one := record.ObjectAfter(dst)
@@ -124,7 +124,7 @@ func (f *Figures) peopleRows() (rows [][2]string) {
 		}
 		add("answers", text)
 	}
-	add("yes", leading(m.said(), digestSome, 60, func(s *sent) string { return fmt.Sprintf("%d of %d", s.n[0], s.all()) }))
+	add("yes", leading(m.answersBySender(), digestSome, 60, func(s *sent) string { return fmt.Sprintf("%d of %d", s.n[0], s.all()) }))
 	for i, kind := range m.starts.kinds {
 		add(kind+"s of", leading(&m.starts, digestSome, 60, func(s *sent) string {
 			switch {
@@ -133,7 +133,7 @@ func (f *Figures) peopleRows() (rows [][2]string) {
 			case f.most == 0:
 				return strconv.Itoa(s.n[i])
 			case s.external():
-				return fmt.Sprintf("%d of %d", s.n[i], half(f.most))
+				return fmt.Sprintf("%d of %d", s.n[i], externalCap(f.most))
 			}
 			return fmt.Sprintf("%d of %d", s.n[i], f.most)
 		}))

@@ -17,16 +17,16 @@ const (
 	maxChain       = 2 << 20 // bytes; the chain of a longer log is not checked
 )
 
-// looked is what health finds, and what it could not look at.
-type looked struct {
+// healthFound is what health finds, and what it could not look at.
+type healthFound struct {
 	findings []health.Finding
 	blind    string // why nothing was looked at
 	long     bool   // the chain of the log was not
 }
 
-// look looks at the queue as health does. It leaves out the tasks that wait for a person,
+// readHealth looks at the queue as health does. It leaves out the tasks that wait for a person,
 // which the page names anyway.
-func (p *Page) look(s Store) (err error) {
+func (p *Page) readHealth(s Store) (err error) {
 	h := &p.health
 	if h.blind = p.Blind; h.blind != "" {
 		return nil
@@ -66,7 +66,7 @@ func Examine(s Store, f *health.Facts) (list []health.Finding, err error) {
 }
 
 // lines returns what was found, with the command of each on a line of its own.
-func (h *looked) lines() []string {
+func (h *healthFound) lines() []string {
 	if h.blind != "" {
 		return []string{titled("health", "could not be looked at: "+escape.Message(h.blind))}
 	}

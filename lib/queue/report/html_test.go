@@ -81,7 +81,7 @@ func month30(text func(i int) string) *sheet {
 			Identity: identity.Identity{Sender: text(i), Trust: terms.ExternalVerified, Verified: true}, Shown: &envelope.Shown{Subject: text(i + 10)},
 			Request: &request.Request{Target: []string{text(i + 20), "x"}},
 		}}
-		p.open.asked = append(p.open.asked, p.ask(&p.open.waiting.list[i], &s))
+		p.open.waiters = append(p.open.waiters, p.waiterOf(&p.open.waiting.list[i], &s))
 	}
 	for i := range 22 {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%len(health.Codes)], Text: "task was started as " + text(i), Do: "pulse-queue run --as USER -- " + text(i)})
@@ -90,7 +90,7 @@ func month30(text func(i int) string) *sheet {
 	for i, st := range task.States {
 		p.figures.counts[st] = 7 * i * i
 	}
-	p.figures.asks, p.figures.others, p.figures.effects = 37, 12, 4
+	p.figures.asks, p.figures.external, p.figures.effects = 37, 12, 4
 	p.past.counts = store.Counts{Day: morning.Format(time.DateOnly), Refused: 31, Head: audit.Origin}
 	s := p.sheet()
 	s.Exports = []string{"export PULSE_QUEUE=/var/lib/pulse/queue", "export PULSE_POLICY=" + text(3)}

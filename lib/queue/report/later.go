@@ -11,8 +11,8 @@ import (
 	"pulse/lib/shared/duration"
 )
 
-// put returns the line about a task that is put off.
-func put(e *timed, s *queue.Stored) string {
+// putOffLine returns the line about a task that is put off.
+func putOffLine(e *timed, s *queue.Stored) string {
 	text := "its file can't be read"
 	switch {
 	case s == nil:
@@ -30,7 +30,7 @@ func (p *Page) putOff() []string {
 		return nil
 	}
 	title := agreed(l.all, "task waits for its time", "tasks wait for their time")
-	return append(append([]string{titled("put off", title)}, p.open.put...), l.rest("pulse-queue list --state scheduled")...)
+	return append(append([]string{titled("put off", title)}, p.open.putOffs...), l.rest("pulse-queue list --state scheduled")...)
 }
 
 // untaken says what workers proposed and nobody has taken.
@@ -81,7 +81,7 @@ type cost struct {
 // costs says what was spent of the caps.
 func (p *Page) costs() []cost {
 	f, most := &p.figures, p.Policy.Limits.MaxPerDay
-	return []cost{{"asks", f.asks, most}, {"for external senders", f.others, half(most)}, {"effects", f.effects, most}}
+	return []cost{{"asks", f.asks, most}, {"for external senders", f.external, externalCap(most)}, {"effects", f.effects, most}}
 }
 
 func (p *Page) starts() []string {

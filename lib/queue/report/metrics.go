@@ -37,12 +37,12 @@ func (f *Figures) Metrics() []byte {
 	for _, m := range append([]metric{
 		{"pulse_queue_info", "The queue; its format is a label.", []sample{{labels("format", "1"), 1}}},
 		{"pulse_tasks", "Tasks in each state.", tasks},
-		{"pulse_refused_today", "Records that add refused since 00:00 UTC.", number(f.today())},
+		{"pulse_refused_today", "Records that add refused since 00:00 UTC.", number(f.refusedToday())},
 		{"pulse_refused_kept", "Refused records that are kept.", number(f.kept)},
 		{"pulse_refused_kept_bytes", "Size of the refused records that are kept.", number(int(f.keptBytes))},
 		{"pulse_held", "1 while the queue is held.", number(held)},
-		{"pulse_oldest_scheduled_seconds", "How long the task that waits longest for a start has been due.", seconds(f.start)},
-		{"pulse_oldest_awaiting_seconds", "How long the task that waits longest for a person has waited.", seconds(f.look)},
+		{"pulse_oldest_scheduled_seconds", "How long the task that waits longest for a start has been due.", seconds(f.longestDue)},
+		{"pulse_oldest_awaiting_seconds", "How long the task that waits longest for a person has waited.", seconds(f.longestAwaiting)},
 		{"pulse_starts_24h", "Starts of workers within the last 24 hours.", []sample{
 			{labels("kind", "ask"), int64(f.asks)}, {labels("kind", "effect"), int64(f.effects)},
 		}},

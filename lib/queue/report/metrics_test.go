@@ -64,7 +64,7 @@ func exposition(text string) (samples map[string]float64, err error) {
 
 func TestMetrics(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	f := Figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, day: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
+	f := Figures{counts: map[task.State]int{task.Scheduled: 3, task.Completed: 1_000_000}, now: now, refusedDay: "2026-11-21", refused: 7, kept: 3, keptBytes: 4096, held: "held since", asks: 5, effects: 2, month: newMonth(now, 0)}
 	for _, e := range []store.Entry{
 		{State: task.Scheduled, Since: now.Add(-time.Minute)},
 		{State: task.Scheduled, Since: now.Add(-time.Hour), NotBefore: now.Add(-90 * time.Second)},
@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 		{State: task.Awaiting, Since: now.Add(-25 * time.Hour)},
 		{State: task.Running, Since: now.Add(-100 * time.Hour)},
 	} {
-		f.wait(e)
+		f.noteWait(e)
 	}
 	got, err := exposition(string(f.Metrics()))
 	if err != nil {

@@ -41,7 +41,7 @@ type Page struct {
 	open    pending
 	drafts  drafted
 	past    past
-	health  looked
+	health  healthFound
 	habits  []habit // of which only a digest tells
 	columns int     // that tell for whom a task is
 }
@@ -100,7 +100,7 @@ func (p *Page) read(ctx context.Context, s Store) error {
 		return err
 	}
 	p.past.since, p.past.clock = p.Since, p.clock
-	if err := p.look(&both{s, &p.past, ctx}); err != nil {
+	if err := p.readHealth(&tee{s, &p.past, ctx}); err != nil {
 		return err
 	}
 	if p.past.refused == nil { // health did not come to it
@@ -109,16 +109,16 @@ func (p *Page) read(ctx context.Context, s Store) error {
 	return ctx.Err()
 }
 
-// both is the queue for health, and reads the log for the page on the way: most of the time
+// tee is the queue for health, and reads the log for the page on the way: most of the time
 // that a digest takes is for that.
-type both struct {
+type tee struct {
 	Store
 	past *past
 	ctx  context.Context
 }
 
 // History is called once for the newest lines, and again for tasks that were put off.
-func (b *both) History(fn func(audit.Line) (more bool), events ...task.Event) error {
+func (b *tee) History(fn func(audit.Line) (more bool), events ...task.Event) error {
 	if b.past.refused != nil {
 		return b.Store.History(fn, events...)
 	}

@@ -61,9 +61,9 @@ func horror(r *rand.Rand) *Page {
 			s.Task.Told = morning
 		}
 		p.open.waiting.add(e, e.Since)
-		p.open.asked = append(p.open.asked, p.ask(&timed{e, e.Since}, &s))
-		p.open.ends = append(p.open.ends, p.end(&timed{e, e.Since}, &s))
-		p.open.put = append(p.open.put, put(&timed{e, e.Since}, &s))
+		p.open.waiters = append(p.open.waiters, p.waiterOf(&timed{e, e.Since}, &s))
+		p.open.ends = append(p.open.ends, p.expiryLine(&timed{e, e.Since}, &s))
+		p.open.putOffs = append(p.open.putOffs, putOffLine(&timed{e, e.Since}, &s))
 		for _, event := range []task.Event{task.Refused, task.Added, task.GaveUp, task.Denied, audit.Limited} {
 			l := audit.Line{Time: morning, Event: event, Sender: hostile(r), Source: hostile(r), IdentityReason: hostile(r), Action: terms.Action(hostile(r))}
 			if l.Change.Reason = hostile(r); event == task.GaveUp {
@@ -74,10 +74,10 @@ func horror(r *rand.Rand) *Page {
 		p.health.findings = append(p.health.findings, health.Finding{Code: health.Codes[i%len(health.Codes)], Text: hostile(r), Do: hostile(r)})
 	}
 	for range 3 {
-		p.habits = append(p.habits, habit{asked: asked{hostile(r), terms.WriteLocal}, yes: r.IntN(1e9), row: aRow, whole: r.IntN(2) == 0})
+		p.habits = append(p.habits, habit{wish: wish{hostile(r), terms.WriteLocal}, yes: r.IntN(1e9), row: aRow, whole: r.IntN(2) == 0})
 	}
 	p.open.expiring.all, p.open.later.all, p.drafts.n = r.IntN(1e9), r.IntN(1e9), r.IntN(1e9)
-	p.figures = Figures{counts: map[task.State]int{}, held: hostile(r), asks: r.IntN(1e9), others: r.IntN(1e9), effects: r.IntN(1e9)}
+	p.figures = Figures{counts: map[task.State]int{}, held: hostile(r), asks: r.IntN(1e9), external: r.IntN(1e9), effects: r.IntN(1e9)}
 	for _, st := range task.States {
 		p.figures.counts[st] = r.IntN(1e9)
 	}
@@ -152,16 +152,16 @@ func TestDigestIsOneScreen(t *testing.T) {
 	}
 	s := &queue.Stored{}
 	for i := range p.open.waiting.list {
-		p.open.asked = append(p.open.asked, p.ask(&p.open.waiting.list[i], s))
+		p.open.waiters = append(p.open.waiters, p.waiterOf(&p.open.waiting.list[i], s))
 	}
 	for i := range p.open.later.list {
-		p.open.ends = append(p.open.ends, p.end(&p.open.expiring.list[i], s))
-		p.open.put = append(p.open.put, put(&p.open.later.list[i], s))
+		p.open.ends = append(p.open.ends, p.expiryLine(&p.open.expiring.list[i], s))
+		p.open.putOffs = append(p.open.putOffs, putOffLine(&p.open.later.list[i], s))
 	}
 	for range recursShown {
-		p.habits = append(p.habits, habit{asked: asked{strings.Repeat("x", 60), terms.WriteLocal}, yes: 29, row: aRow, whole: true})
+		p.habits = append(p.habits, habit{wish: wish{strings.Repeat("x", 60), terms.WriteLocal}, yes: 29, row: aRow, whole: true})
 	}
-	p.figures.asks, p.figures.others, p.figures.effects, p.drafts.n = 100, 50, 100, 1000
+	p.figures.asks, p.figures.external, p.figures.effects, p.drafts.n = 100, 50, 100, 1000
 	if lines := p.Lines([][2]string{{"queue", ""}, {"policy", ""}}); len(lines) > 92 {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
@@ -179,8 +179,8 @@ func TestTyped(t *testing.T) {
 		{aRow, true}, {nil, false}, {[]string{`[matrix."` + strings.Repeat("x", 70) + `"]`}, false}, {[]string{"[matrix.\"家\"]"}, false},
 		{[]string{"[matrix.\"a\x1b\"]"}, false}, {[]string{`[matrix."a\\b@x.example"]`}, false},
 	} {
-		if h := (habit{row: c.row}); h.typed() != c.want {
-			t.Errorf("%q: %v", c.row, h.typed())
+		if h := (habit{row: c.row}); h.copyable() != c.want {
+			t.Errorf("%q: %v", c.row, h.copyable())
 		}
 	}
 }
@@ -196,10 +196,10 @@ func TestTold(t *testing.T) {
 		{}: morning.Add(answer), morning.Add(-time.Hour): morning.Add(answer - time.Hour), morning.Add(-2 * answer): morning,
 	} {
 		s.Task.Told = told
-		if got := p.end(&e, &s); !strings.HasPrefix(got, "  "+want.Format(time.RFC3339)) {
+		if got := p.expiryLine(&e, &s); !strings.HasPrefix(got, "  "+want.Format(time.RFC3339)) {
 			t.Errorf("told %s: %q, want %s", told, got, want)
 		}
-		if got := p.ask(&e, &s).Whose; strings.HasSuffix(got, "; told again") == told.IsZero() {
+		if got := p.waiterOf(&e, &s).Whose; strings.HasSuffix(got, "; told again") == told.IsZero() {
 			t.Errorf("told %s: %q", told, got)
 		}
 	}

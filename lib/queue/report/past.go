@@ -113,7 +113,7 @@ func (p *past) read(ctx context.Context, s Store, also func(audit.Line) (more bo
 		}
 		return (more || ours || monthly) && ctx.Err() == nil
 	})
-	p.refused.days(p.since, &p.counts)
+	p.refused.addToday(p.since, &p.counts)
 	if p.torn = err != nil; ours {
 		p.broken = err
 	}

@@ -29,14 +29,14 @@ const others = "(others)"
 
 // people is what the log says about what people asked for, and how they were answered.
 type people struct {
-	answers map[asked]*answered
+	answers map[wish]*answered
 	starts  bySender        // of asks and effects, within a day
 	later   [hoursOfDay]int // attempts that ended with 75, by the hours since
 	proofs  health.Proofs   // of the mail of a week
 }
 
-// asked is what was asked for, and in whose name.
-type asked struct {
+// wish is what was asked for, and in whose name.
+type wish struct {
 	sender string
 	action terms.Action
 }
@@ -51,7 +51,7 @@ type answered struct {
 
 func newPeople() people {
 	return people{
-		answers: map[asked]*answered{},
+		answers: map[wish]*answered{},
 		starts:  bySender{of: "kind", as: "external", kinds: []string{"ask", "effect"}, most: maxPeople},
 	}
 }
@@ -67,8 +67,8 @@ func slot[K comparable, V any](m map[K]*V, most int, key, rest K) *V {
 	return m[key]
 }
 
-// named returns a sender to be kept.
-func named(sender string) string { return strings.Clone(sender[:min(len(sender), maxWord)]) }
+// cut returns a sender to be kept, at most maxWord of it.
+func cut(sender string) string { return strings.Clone(sender[:min(len(sender), maxWord)]) }
 
 // count counts a line of the log by its age.
 func (p *people) count(l *audit.Line, age time.Duration) {
@@ -82,7 +82,7 @@ func (p *people) count(l *audit.Line, age time.Duration) {
 			p.starts.add(who, slices.Index(p.starts.kinds, string(l.Kind)), 1)
 		}
 	case task.Approved, task.Denied, task.Expired, task.Cancelled:
-		slot(p.answers, maxPeople, asked{named(l.Sender), l.Action}, asked{sender: others}).count(l)
+		slot(p.answers, maxPeople, wish{cut(l.Sender), l.Action}, wish{sender: others}).count(l)
 	}
 	p.proofs.Add(l, age)
 }
@@ -108,8 +108,8 @@ func (a *answered) count(l *audit.Line) {
 	}
 }
 
-// said returns the answers by sender.
-func (p *people) said() *bySender {
+// answersBySender returns the answers by sender.
+func (p *people) answersBySender() *bySender {
 	b := &bySender{of: "answer", kinds: []string{"yes", "no", "expired"}, most: maxPeople}
 	for k, a := range p.answers {
 		for i, n := range []int{a.yes, a.no, a.expired} {
@@ -150,7 +150,7 @@ func (b *bySender) add(who asker, kind, n int) {
 		b.counts = map[asker]*[3]int{}
 	}
 	if b.counts[who] == nil {
-		who = asker{named(who.sender), strings.Clone(who.as)}
+		who = asker{cut(who.sender), strings.Clone(who.as)}
 	}
 	slot(b.counts, b.most, who, asker{others, who.as})[kind] += n
 }

@@ -93,7 +93,7 @@ func TestPeopleAreBounded(t *testing.T) {
 	if len(m.answers) > maxPeople+1 || len(m.starts.counts) > maxPeople+1 {
 		t.Errorf("%d and %d are kept", len(m.answers), len(m.starts.counts))
 	}
-	for name, b := range map[string]*bySender{"answers": m.said(), "starts": &m.starts} {
+	for name, b := range map[string]*bySender{"answers": m.answersBySender(), "starts": &m.starts} {
 		list, all := b.top(3), 0
 		for _, s := range list {
 			all += s.all()

@@ -29,7 +29,7 @@ const (
 
 // habit is what a person always said yes to.
 type habit struct {
-	asked
+	wish
 	yes   int
 	row   []string // the lines of the policy that would answer it
 	whole bool     // they are a new table
@@ -41,7 +41,7 @@ type habit struct {
 func (p *people) always() (list []habit) {
 	for k, a := range p.answers {
 		if a.rows >= recursLeast && a.no+a.expired+a.stopped == 0 && k.sender != others {
-			list = append(list, habit{asked: k, yes: a.rows})
+			list = append(list, habit{wish: k, yes: a.rows})
 		}
 	}
 	slices.SortFunc(list, func(a, b habit) int {
@@ -57,12 +57,12 @@ func (p *Page) readHabits(s Store) error {
 	return s.View(func(v store.View) error {
 		p.habits = nil
 		for _, h := range m.always() {
-			subjects, err := p.subjectsOf(v, m.answers[h.asked].newest)
+			subjects, err := p.subjectsOf(v, m.answers[h.wish].newest)
 			if err != nil {
 				return err
 			}
 			h.row, h.whole = explain.Row(subjects)
-			if h.typed() && len(p.habits) < recursShown {
+			if h.copyable() && len(p.habits) < recursShown {
 				p.habits = append(p.habits, h)
 			}
 		}
@@ -87,9 +87,9 @@ func (p *Page) subjectsOf(v store.View, ids []store.ID) (list []explain.Subject,
 	return list, nil
 }
 
-// typed reports whether there are lines, which a person can copy from a mail: no line is
+// copyable reports whether there are lines that a person can copy from a mail: no line is
 // broken within a word, and nothing in them is escaped.
-func (h *habit) typed() bool {
+func (h *habit) copyable() bool {
 	for _, l := range h.row {
 		for word := range strings.FieldsSeq(l) {
 			if len(word) > digestWidth-len(under) || escape.ASCII(word) != word {

@@ -74,7 +74,7 @@ func (p *Page) sheet() *sheet {
 	m := p.past.month
 	m.unlistedToday(&p.past.counts)
 	s := &sheet{
-		Headline: p.headline(), Waiting: p.open.asked, WaitingAll: p.open.waiting.all,
+		Headline: p.headline(), Waiting: p.open.waiters, WaitingAll: p.open.waiting.all,
 		Made:   "Made " + p.Now.UTC().Format(time.RFC3339) + ". It does not change by itself. Days and times are UTC.",
 		Footer: "Written by pulse-queue " + cmdline.Version + " stats --html. It holds no script, no link and no picture, and loads nothing.",
 		Head:   audit.Bare(p.past.counts.Head), Limits: "the defaults, because no policy was named",
@@ -94,22 +94,22 @@ func (p *Page) sheet() *sheet {
 	for _, one := range p.costs() {
 		s.Costs.add(one.what, one.used, one.most)
 	}
-	s.wait("for a start, once it is due", &m.start, p.figures.start)
-	s.wait("for a person's answer", &m.person, p.figures.look)
+	s.addWait("for a start, once it is due", &m.start, p.figures.longestDue)
+	s.addWait("for a person's answer", &m.person, p.figures.longestAwaiting)
 	if n := m.unknown + len(m.ends); n > 0 {
 		s.Unknown = fmt.Sprintf("Left out: %s whose beginning is not known here.", cmdline.Count(n, "wait"))
 	}
 	if p.past.broken != nil {
 		s.Log = escape.Message(p.past.broken.Error())
 	}
-	s.look(&p.health)
-	s.draw(m.days[:])
-	s.who(m)
-	s.why(p.past.refused)
+	s.addHealth(&p.health)
+	s.addDays(m.days[:])
+	s.addSenders(m)
+	s.addCauses(p.past.refused)
 	return s
 }
 
-func (s *sheet) wait(what string, w *waits, now time.Duration) {
+func (s *sheet) addWait(what string, w *waits, now time.Duration) {
 	if w.n == 0 {
 		s.Waits.add(what, 0, "–", "–", duration.Span(now))
 		return
@@ -117,8 +117,8 @@ func (s *sheet) wait(what string, w *waits, now time.Duration) {
 	s.Waits.add(what, w.n, duration.Span(w.within(50)), duration.Span(w.within(90)), duration.Span(now))
 }
 
-// look takes over what health finds.
-func (s *sheet) look(h *looked) {
+// addHealth takes over what health finds.
+func (s *sheet) addHealth(h *healthFound) {
 	s.Found = len(h.findings)
 	s.Findings = h.findings[:min(s.Found, sheetFindings)]
 	if h.blind != "" {
@@ -129,10 +129,10 @@ func (s *sheet) look(h *looked) {
 	}
 }
 
-// who names the most frequent senders.
-func (s *sheet) who(m *month) {
+// addSenders names the most frequent senders.
+func (s *sheet) addSenders(m *month) {
 	s.Senders.Columns = []string{"sender", "trust", "#records", "#yes"}
-	said := m.said().counts
+	said := m.answersBySender().counts
 	for _, one := range m.senders.top(sheetSenders) {
 		yes := "–"
 		if n := said[asker{sender: one.sender}]; n != nil {
@@ -142,8 +142,8 @@ func (s *sheet) who(m *month) {
 	}
 }
 
-// why names the most frequent causes.
-func (s *sheet) why(t *tally) {
+// addCauses names the most frequent causes.
+func (s *sheet) addCauses(t *tally) {
 	s.Causes.Columns = []string{"reason", "rule, and what to do", "for whom", "#records"}
 	s.Uncaused = t.others
 	for i, one := range t.sorted() {
@@ -178,8 +178,8 @@ type (
 	}
 )
 
-// draw draws what came day by day, and says the same as a table.
-func (s *sheet) draw(days []daily) {
+// addDays draws what came day by day, and says the same as a table.
+func (s *sheet) addDays(days []daily) {
 	sum := 0
 	for i := range days {
 		d := &days[i]

@@ -30,8 +30,8 @@ const (
 type pending struct {
 	waiting, expiring, later nearest
 	lost                     string // what the queue lacks of what was committed
-	asked                    []waiter
-	ends, put                []string
+	waiters                  []waiter
+	ends, putOffs            []string
 }
 
 // nearest keeps the n entries with the earliest times, and counts all.
@@ -82,13 +82,13 @@ func (p *Page) readOpen(v store.View) (err error) {
 		return true, nil
 	})
 	if err == nil {
-		o.asked, err = each(v, o.waiting.list, p.ask)
+		o.waiters, err = each(v, o.waiting.list, p.waiterOf)
 	}
 	if err == nil {
-		o.ends, err = each(v, o.expiring.list, p.end)
+		o.ends, err = each(v, o.expiring.list, p.expiryLine)
 	}
 	if err == nil {
-		o.put, err = each(v, o.later.list, put)
+		o.putOffs, err = each(v, o.later.list, putOffLine)
 	}
 	return err
 }
@@ -114,8 +114,8 @@ func each[T any](v store.View, list []timed, about func(e *timed, s *queue.Store
 // waiter is a task that waits for a person, in words that were escaped.
 type waiter struct{ Since, Age, Action, Whose, Subject, Command string }
 
-// ask tells of a task that waits for a person.
-func (p *Page) ask(e *timed, s *queue.Stored) waiter {
+// waiterOf describes a task that waits for a person.
+func (p *Page) waiterOf(e *timed, s *queue.Stored) waiter {
 	w := waiter{
 		Since: e.at.UTC().Format(time.RFC3339), Age: duration.Span(p.Now.Sub(e.at)), Action: escape.ASCII(string(e.Action)),
 		Whose: "its file can't be read", Command: "pulse-queue show " + e.ID,
@@ -175,7 +175,7 @@ func (p *Page) waiting() []string {
 		return nil
 	}
 	lines := []string{titled("waiting", cmdline.Count(w.all, "task")+" for a person, the oldest first")}
-	for _, a := range p.open.asked {
+	for _, a := range p.open.waiters {
 		lines = append(lines, fmt.Sprintf("  %4s %-16s %s", a.Age, a.Action, a.Whose))
 		if a.Subject != "" {
 			lines = append(lines, "       | "+escape.Clip(a.Subject, digestWidth-len("       | ")))
@@ -193,9 +193,9 @@ func (x *nearest) rest(command string) []string {
 	return []string{fmt.Sprintf("  and %d more: %s", x.all-len(x.list), command)}
 }
 
-// end returns the line about a task that expires soon. It does not expire before a person was
+// expiryLine returns the line about a task that expires soon. It does not expire before a person was
 // told once more, which may happen now.
-func (p *Page) end(e *timed, s *queue.Stored) string {
+func (p *Page) expiryLine(e *timed, s *queue.Stored) string {
 	told := p.Now
 	if s != nil && !s.Task.Told.IsZero() {
 		told = p.clock.Of(s.Task.Told)
