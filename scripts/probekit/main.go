@@ -3,13 +3,6 @@
 //
 // Where --receiver names a preset of pulse-authorize init, what that receiver writes is
 // forged as a whole, and judged as its kind of verdict is.
-//
-//	probekit mail --to ADDR [--from ADDR] [--receiver NAME] [--pin ID] [--broken]
-//	                                                              prints a mail full of forgeries
-//	probekit mail --inside --to ADDR --from OWNER --pin ID        prints one to hand in on the server itself
-//	probekit submit --to ADDR --from OWNER --pin ID --server URL [--sender ADDR] [--login USER --password-file FILE]
-//	                                                              hands that in
-//	probekit check --nonce N [--pin ID] [--direct] <RECORDS       says which of them arrived
 package main
 
 import (

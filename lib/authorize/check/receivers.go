@@ -87,14 +87,13 @@ func recipientRisks(p *policy.Policy, risk func(bool, string, ...any)) {
 }
 
 func alignmentRisks(p *policy.Policy, list []policy.Receiver, risk func(bool, string, ...any)) {
-	risk(p.DKIMAlignment == policy.Relaxed,
-		"dkim_alignment is relaxed: a parent or child of the sender's domain may sign for it")
-	if p.DKIMAlignment != policy.Any || p.Evidence == policy.ByDKIM {
+	text, anyone := receivers.AlignmentRisks[p.DKIMAlignment], p.DKIMAlignment == policy.Any
+	if anyone && p.Evidence == policy.ByDKIM { // the receiver is not asked
 		return
 	}
-	risk(true, "dkim_alignment is any: a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in his name")
+	risk(text != "", "dkim_alignment is %s: %s", p.DKIMAlignment, text)
 	for i := range list {
-		risk(list[i].Verdict == policy.BySet,
-			"dkim_alignment is any, and verdict is set for %s: no known server needs that, because what Zoho leaves out the set allows for", list[i].Source)
+		risk(anyone && list[i].Verdict == policy.BySet,
+			"dkim_alignment is any, and verdict is set for %s: no known server needs that: the set allows for what Zoho leaves out", list[i].Source)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/safefile"
@@ -40,7 +41,7 @@ func Risks(p *policy.Policy, queue string, ground error) []string {
 	signedRisk(p, risk)
 	approverRisks(p, risk)
 	risk(p.Evidence != policy.ByAuthRes,
-		"evidence is %s: what name servers answer proves a sender; pulse-fetch --resolver can ask one on this machine that validates DNSSEC", p.Evidence)
+		"evidence is %s: %s; pulse-fetch --resolver can ask one on this machine that validates DNSSEC", p.Evidence, receivers.NameServers)
 	for _, pl := range p.Platforms {
 		risk(pl.Trust == terms.OwnerVerifiedEmail,
 			"[[platform]] %s has trust owner_verified_email: whoever has its secret is the owner", pl.Source)

@@ -1,11 +1,13 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"pulse/lib/classify/identity"
+	"pulse/lib/classify/receivers"
 	"pulse/lib/shared/policy"
 )
 
@@ -43,7 +45,8 @@ func pin(s *Subject, a *answer) []Change {
 	if r, ok := s.Policy.Receiver(s.Message.Source); ok && (r.Believes(id) || r.AuthservIDs == nil) {
 		return nil
 	}
-	return withReceiver(s, "anyone can write "+id+" into a mail: believe it only if your own receiver writes it on top of all mail (pulse-classify suggest)",
+	return withReceiver(s, "believe "+id+" only if your own receiver writes it on all mail (pulse-classify suggest): "+
+		cmp.Or(receivers.Risk(s.Policy.Verdict, []string{id}), "anyone can write it into a mail"),
 		func(r *policy.Receiver) Edit {
 			r.AuthservIDs = with(r.AuthservIDs, id)
 			return Edit{Key: "authserv_id", Value: array(r.AuthservIDs)}
@@ -52,10 +55,11 @@ func pin(s *Subject, a *answer) []Change {
 
 // set believes all fields of the receiver and not the topmost alone.
 func set(s *Subject, _ *answer) []Change {
-	if r, ok := s.Policy.Receiver(s.Message.Source); !ok || r.Verdict != policy.ByFirst {
+	r, ok := s.Policy.Receiver(s.Message.Source)
+	if !ok || r.Verdict != policy.ByFirst {
 		return nil
 	}
-	return withReceiver(s, "every field with a pinned name counts, wherever it stands: the receiver has to remove those that senders write",
+	return withReceiver(s, "every field with a pinned name counts, wherever it stands: "+receivers.Risk(policy.BySet, r.AuthservIDs),
 		func(r *policy.Receiver) Edit {
 			r.Verdict = policy.BySet
 			return Edit{Key: "verdict", Value: strconv.Quote(string(policy.BySet))}
@@ -64,13 +68,9 @@ func set(s *Subject, _ *answer) []Change {
 
 // align accepts signatures of other domains.
 func align(s *Subject, _ *answer) (list []Change) {
-	risks := map[policy.Alignment]string{
-		policy.Relaxed: "a parent or child of the sender's domain may sign for it",
-		policy.Any:     "a signature of any domain will do, so whoever shares a mail server with the sender can write in that name",
-	}
 	words := []policy.Alignment{policy.Strict, policy.Relaxed, policy.Any}
 	for _, word := range words[1+slices.Index(words, s.Policy.DKIMAlignment):] {
-		list = append(list, change(risks[word], func(p *policy.Policy) { p.DKIMAlignment = word },
+		list = append(list, change(receivers.AlignmentRisks[word], func(p *policy.Policy) { p.DKIMAlignment = word },
 			Edit{Key: "dkim_alignment", Value: strconv.Quote(string(word))}))
 	}
 	return list
@@ -91,7 +91,7 @@ func addressees(s *Subject, _ *answer) []Change {
 // evidence lets something else prove the sender.
 func evidence(s *Subject, _ *answer) (list []Change) {
 	for _, word := range []policy.Evidence{policy.ByEither, policy.ByDKIM, policy.ByAuthRes} {
-		risk := "what name servers answer proves a sender"
+		risk := receivers.NameServers
 		if word == policy.ByAuthRes {
 			risk = "the word of the receiving server alone proves a sender"
 		}

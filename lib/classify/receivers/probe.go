@@ -49,6 +49,15 @@ func (r *Receiver) Exact() (id string, exact bool) {
 	return "mx.example.com", false
 }
 
+// AlignmentRisks say what can go wrong if signatures of other domains than the sender's will do.
+var AlignmentRisks = map[policy.Alignment]string{
+	policy.Relaxed: "a parent or child of the sender's domain may sign for it",
+	policy.Any:     "a signature of any domain will do beside dmarc=pass, so whoever shares a mail server with the sender can write in that name",
+}
+
+// NameServers is what can go wrong if pulse's own check proves a sender.
+const NameServers = "what name servers answer proves a sender"
+
 // kindRisks say what can go wrong with a server that is not known.
 var kindRisks = map[policy.Verdict]string{
 	policy.ByFirst: "if it leaves one mail without its field, of a login or a local program, a forged one stands first",
