@@ -40,12 +40,14 @@ func approverRisks(p *policy.Policy, risk func(when bool, format string, args ..
 
 // knownTo returns what tells whether a yes can bear a name.
 func knownTo(a *policy.Approval) func(name string) bool {
+	var signers []byte
+	var err error
+	if a.AllowedSigners != "" {
+		signers, err = os.ReadFile(a.AllowedSigners)
+	}
 	return func(name string) bool {
-		if a.AllowedSigners != "" {
-			b, err := os.ReadFile(a.AllowedSigners)
-			if err != nil || signs(string(b), name) { // run says what is wrong with the file
-				return true
-			}
+		if err != nil || signs(string(signers), name) { // run says what is wrong with the file
+			return true
 		}
 		if a.Require == "signature" {
 			return false

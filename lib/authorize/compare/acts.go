@@ -65,7 +65,7 @@ func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error)
 	if was.Outcome != is.Outcome || was.Action != is.Action && !rejected {
 		list = append(list, Change{Old: was.Aspects()[0], New: is.Aspects()[0]})
 	}
-	if rejected || f.same(was, is) {
+	if rejected || onlyOutcome(was, is) {
 		return list, nil
 	}
 	from, to := was.Aspects(), is.Aspects()
@@ -87,8 +87,8 @@ func (f *Follower) Changes(was, is *decision.Follows) (list []Change, err error)
 	return list, err
 }
 
-// same reports whether nothing but the outcome can differ.
-func (*Follower) same(was, is *decision.Follows) bool {
+// onlyOutcome reports whether nothing but the outcome can differ.
+func onlyOutcome(was, is *decision.Follows) bool {
 	return was.Trust == is.Trust && was.Text == is.Text && was.Shared == is.Shared && was.Flow == is.Flow && slices.Equal(was.Brings, is.Brings) &&
 		was.As().Sender == is.As().Sender && was.As().Chat == is.As().Chat
 }

@@ -104,7 +104,7 @@ func aged(age time.Duration) string {
 // not, and by a bot.
 func (s *search) chat(source string, id, chat peer.ID, age time.Duration) {
 	for _, sender := range []envelope.Sender{{Mentioned: true}, {}, {Bot: true}} {
-		if sender.Bot && chat != "" {
+		if sender.Bot && chat != "" || !sender.Bot && !sender.Mentioned && chat == "" {
 			continue
 		}
 		m := posted(source, age)
@@ -122,9 +122,6 @@ func (s *search) chat(source string, id, chat peer.ID, age time.Duration) {
 		}
 		if chat != "" && !sender.Mentioned {
 			what += " without a mention"
-		}
-		if chat == "" && !sender.Mentioned && !sender.Bot {
-			continue
 		}
 		s.message(candidate{message: m, what: what + aged(age), group: fmt.Sprintf("%s %s %s", source, id, chat)})
 	}

@@ -151,7 +151,7 @@ func (s *search) calls(people []whose) ([]call, error) {
 	all := terms.Actions
 	list := []call{{actions: all}}
 	if !differentTools(s.old, s.new) {
-		return s.drafts(list), nil
+		return s.withDraft(list), nil
 	}
 	names, err := toolsOf(s.old, s.new)
 	if err != nil {
@@ -183,11 +183,12 @@ func (s *search) calls(people []whose) ([]call, error) {
 			}
 		}
 	}
-	return s.drafts(list), nil
+	return s.withDraft(list), nil
 }
 
-// drafts adds the one tool whose targets are judged whatever its action is.
-func (s *search) drafts(list []call) []call {
+// withDraft adds a call of the one tool whose targets are judged whatever its action is, unless there
+// is one.
+func (s *search) withDraft(list []call) []call {
 	known := slices.ContainsFunc(list, func(c call) bool { return c.tool == tools.Draft })
 	if len(targetsOf(s.old, s.new)) > 1 && !known {
 		list = append(list, call{tool: tools.Draft, actions: []terms.Action{terms.WriteLocal}})

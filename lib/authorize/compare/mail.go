@@ -51,11 +51,8 @@ func (s *search) mail(l letter, from *sender) {
 			}
 			c := candidate{message: l.message(), what: l.what(from, s), group: from.address + " " + l.source, odd: l.odd()}
 			s.message(c)
-			owner := func(p *policy.Policy) bool {
-				id := c.identity(p)
-				return id.Trust == terms.OwnerVerifiedEmail
-			}
-			if from.owner && !l.automatic && (owner(s.old) || owner(s.new)) {
+			ofOwner := func(p *policy.Policy) bool { return c.identity(p).Trust == terms.OwnerVerifiedEmail }
+			if from.owner && !l.automatic && (ofOwner(s.old) || ofOwner(s.new)) {
 				c.session, c.what = true, c.what+", in a session"
 				s.message(c)
 			}

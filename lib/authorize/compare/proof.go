@@ -65,8 +65,8 @@ var forms = []form{
 			"X-MS-Exchange-Organization-MessageDirectionality: Incoming"}},
 }
 
-// silent is mail without a verdict.
-var silent = form{bare: true, name: "without a server's verdict"}
+// noVerdict is the form of mail without a verdict.
+var noVerdict = form{bare: true, name: "without a server's verdict"}
 
 // signer says how the domain of a signature is related to the sender's.
 type signer int
@@ -176,7 +176,7 @@ func (p *proof) what(s *search) (what string) {
 		return what
 	}
 	switch {
-	case p.form == &silent || p.form.bare:
+	case p.form == &noVerdict || p.form.bare:
 		what += ", " + p.form.name
 	case p.form.when != "":
 		what += ", with the verdict of " + p.form.when

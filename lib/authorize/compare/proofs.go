@@ -81,7 +81,7 @@ func (s *search) receivers() []Difference {
 // written tries every form of verdict, by each of the servers that write so, until try
 // reports that it was enough.
 func written(base proof, pins []string, try func(p proof) bool) {
-	base.form = &silent
+	base.form = &noVerdict
 	ids := servers(pins)
 	more := try(base)
 	for i := 0; i < len(forms) && more; i++ {

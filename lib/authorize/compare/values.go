@@ -29,7 +29,7 @@ func values(old, new *policy.Policy, load Schemas) []Difference {
 	lower(v, "limits.disk_reserve", was.DiskReserve, is.DiskReserve)
 	v.other("limits.keep_refused", was.KeepRefused, is.KeepRefused)
 	v.other("outbound.scheme", old.Outbound.Scheme, new.Outbound.Scheme)
-	v.drafts()
+	v.draftsFor()
 	lower(v, "outbound.min_reply_interval", old.Outbound.MinReplyInterval, new.Outbound.MinReplyInterval)
 	v.approval(&old.Approval, &new.Approval)
 	v.extract(load)
@@ -67,8 +67,8 @@ func (v *valued) ordered(key string, was, is any, way int) {
 	}
 }
 
-// drafts compares beside which effects a draft is written. It lets nothing happen.
-func (v *valued) drafts() {
+// draftsFor compares drafts.for: a draft lets nothing happen.
+func (v *valued) draftsFor() {
 	if was, is := v.old.Drafts, v.new.Drafts; !slices.Equal(was, is) {
 		v.add(Other, "drafts.for", "%v -> %v", was, is)
 	}

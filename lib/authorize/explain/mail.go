@@ -131,7 +131,7 @@ func sign(m *envelope.Message, domain string) {
 }
 
 func mentioned(s *Subject, _ *answer) []Change {
-	if s.Message.Sender == nil || s.Message.Sender.Mentioned || silent(s.Message.Webhook) {
+	if s.Message.Sender == nil || s.Message.Sender.Mentioned || unaddressed(s.Message.Webhook) {
 		return nil
 	}
 	return mail("it would have to mention the agent", func(m *envelope.Message) {
@@ -141,8 +141,8 @@ func mentioned(s *Subject, _ *answer) []Change {
 	})
 }
 
-// silent reports whether a request is of a platform that does not say whom a message addresses.
-func silent(w *envelope.Webhook) bool { return w != nil && w.Scheme == envelope.WebhookGitHub }
+// unaddressed reports whether a request is of a platform that does not say whom a message addresses.
+func unaddressed(w *envelope.Webhook) bool { return w != nil && w.Scheme == envelope.WebhookGitHub }
 
 func secret(s *Subject, _ *answer) []Change {
 	if s.Message.Webhook == nil {
