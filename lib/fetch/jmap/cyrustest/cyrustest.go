@@ -203,7 +203,7 @@ EVENTS {
 `
 
 // patience is how long Cyrus may take to start, and to end, before it is killed.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // run starts Cyrus and returns once it listens. Its master ends its whole process group with
 // itself, so it gets one of its own.

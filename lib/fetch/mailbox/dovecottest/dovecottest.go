@@ -248,7 +248,7 @@ service anvil {
 `
 
 // patience is how long Dovecot may take to start, and to end, before it is killed.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // run starts Dovecot and returns once it says that it listens.
 func (s *Server) run(t testing.TB, path, conf string) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Patience is how long a person waits for a command to say something.
-const Patience = 20 * time.Second
+// Patience is how long a person waits for a command to say something, while others work here.
+const Patience = 2 * time.Minute
 
 // Person sits at a terminal in which a command runs.
 type Person struct {
