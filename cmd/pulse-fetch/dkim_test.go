@@ -207,7 +207,7 @@ func TestDKIMEnds(t *testing.T) {
 		t.Fatalf("it ended with %d and asked nothing: %s", code, &stderr)
 	}
 	took := time.Since(began)
-	if code == 0 || stdout.Len() > 0 || took > 2*time.Second {
+	if code == 0 || stdout.Len() > 0 || took > 4*time.Second { // a lookup takes 5
 		t.Errorf("%d after %v: %s", code, took, &stderr)
 	}
 }

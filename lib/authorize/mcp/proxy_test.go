@@ -49,7 +49,7 @@ func TestJudges(t *testing.T) {
 // a no.
 func TestGoesOn(t *testing.T) {
 	s := newSession(t)
-	s.p.Wait = time.Second
+	s.p.Wait = 3 * time.Second
 	s.hangs["hangs"] = make(chan struct{})
 	s.begin("")
 	hung := s.request("tools/call", `{"name":"hangs"}`)

@@ -134,7 +134,7 @@ func TestLockHeld(t *testing.T) {
 	see, s := open(t, d.DSN("reader1")), open(t, d.DSN("machine1"))
 	waits := make(chan error)
 	go func() { waits <- queuetest.Brake(audit.Held).Do(s, queuetest.Epoch) }()
-	limit := time.After(30 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for texts := []string(nil); !slices.ContainsFunc(texts, func(text string) bool {
 		return strings.HasPrefix(text, "process "+pid+" of gate1 at ") && strings.HasSuffix(text, "SELECT pg_backend_pid() FROM pulse.lock()")
 	}); {

@@ -55,7 +55,7 @@ func TestOrphansOfAWorkingWorker(t *testing.T) {
 		until [ "$(wc -l <pids)" = 9 ]; do :; done 2>/dev/null
 		for pid in $(cat pids); do while kill -0 $pid; do :; done; done 2>/dev/null
 		echo reaped; exit 7`)
-	w.Timeout = 20 * time.Second
+	w.Timeout = 2 * time.Minute
 	if end := run(t, w); string(end.Stdout) != "reaped\n" || end.Exit != 7 || end.TimedOut {
 		t.Errorf("%+v", end)
 	}
