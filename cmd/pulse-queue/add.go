@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/cmd/pulse-queue/dispatch"
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/shared/approval"
@@ -27,12 +28,12 @@ func add(c *cli.Context, s door.Store) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNotice(c)
+	n, err := dispatch.NewNotice(c)
 	if err != nil {
 		return err
 	}
-	s.OnCommit(n.hear)
-	defer n.send()
+	s.OnCommit(n.Hear)
+	defer n.Send()
 	disk := memoryOf(c, "disk")
 	defer disk.Close()
 	keep, err := newKeeping(c, s, p)
@@ -53,7 +54,7 @@ func add(c *cli.Context, s door.Store) error {
 		keep:  keep,
 	}
 	if keep.named { // without a policy nobody said how long a task may wait
-		err := inTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) })
+		err := queue.InTurns(s, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &p.Limits, time.Now()) })
 		if err := in.unlessIdle(err); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -10,7 +9,6 @@ import (
 	"pulse/lib/queue"
 	"pulse/lib/queue/door"
 	"pulse/lib/queue/spool"
-	"pulse/lib/queue/store"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/cmdline"
 	"pulse/lib/shared/escape"
@@ -30,23 +28,6 @@ func hold(c *cli.Context, s door.Store) error {
 		return fault.Temporaryf(hint+"; and this hold may come into effect once there is room", "%w", err)
 	}
 	return err
-}
-
-// brake stops the runs of all machines, because the queue lacks what this one saw. Others may not
-// have seen it, and would do again what was done.
-func brake(s store.Store, lost string) error {
-	host, err := os.Hostname()
-	if err != nil {
-		return err
-	}
-	return queue.Update(s, func(tx *queue.Tx) error {
-		if held, err := queue.Holding(tx); held != nil || err != nil {
-			return err
-		}
-		line := audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()}
-		line.Change.Reason = "on " + host + ": " + lost
-		return tx.Log(line)
-	})
 }
 
 // release ends a hold. A queue that lacks lines stays stopped, and release says so.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/cmd/pulse-queue/dispatch"
 	"pulse/cmd/pulse-queue/inspect"
 	"pulse/lib/approve/desk"
 	"pulse/lib/queue/box"
@@ -146,7 +147,7 @@ func starts() []*cli.Command {
 	queue, policy, confined := cmdline.QueueFlag(), cmdline.PolicyFlag(), cmdline.SandboxFlag()
 	return []*cli.Command{{
 		Name: "run", ArgsUsage: "-- CMD [ARG...]",
-		Usage: "start what is due, one worker after the other", Action: quiet(run),
+		Usage: "start what is due, one worker after the other", Action: quiet(in(desk.QueueOutside, dispatch.Run)),
 		Flags: []cli.Flag{queue, policy,
 			&cli.StringFlag{Name: "effect", Usage: "`A` start approved effects with this action, instead of asks"},
 			&cli.BoolFlag{Name: "extract", Usage: "CMD is the reader of asks whose text [extract] keeps from workers"},
@@ -173,7 +174,7 @@ func starts() []*cli.Command {
 		},
 	}, {
 		Name: "mcp", ArgsUsage: "NAME", Usage: "an MCP server for an agent that pulse does not start: it proposes, and sees what became of it",
-		Action: in(desk.QueueOutside, serveMCP), Flags: []cli.Flag{queue, policy, confined},
+		Action: in(desk.QueueOutside, dispatch.MCP), Flags: []cli.Flag{queue, policy, confined},
 	}, {
 		Name: "cancel", ArgsUsage: "ID", Usage: "end a task that is scheduled or running", Action: in(desk.QueueOutside, cancel),
 		Flags: []cli.Flag{queue},

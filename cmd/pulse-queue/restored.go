@@ -49,7 +49,7 @@ func releaseRestored(c *cli.Context) error {
 	if learning != nil {
 		line.Result = learning.Head()
 	}
-	err = inTurns(d.Queue, func(tx *queue.Tx) (more bool, err error) {
+	err = queue.InTurns(d.Queue, func(tx *queue.Tx) (more bool, err error) {
 		line.Time = time.Now().UTC()
 		if learning != nil {
 			if more, err = learning.Step(tx, line.Time); more || err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pulse/cmd/pulse-queue/dispatch"
 	"pulse/lib/authorize/decision"
 	"pulse/lib/classify/identity"
 	"pulse/lib/queue"
@@ -74,12 +75,12 @@ func standingName(c *cli.Context, s store.Store) (name string, err error) {
 	switch {
 	case !c.IsSet("standing"):
 		return "", nil
-	case !queue.StandingName(name):
-		return "", fault.Usagef("", "--standing: %q is no name: %s", name, standingForm)
+	case queue.StandingName(name) != nil:
+		return "", fault.Usagef("", "--standing: %w", queue.StandingName(name))
 	case c.IsSet("at"):
 		return "", fault.Usagef("", "--standing and --at exclude each other: a standing ask is never started")
 	case c.Args().First() == "":
-		return "", fault.Usagef(standingHint, "a standing ask needs a TEXT: its agent reads it")
+		return "", fault.Usagef(dispatch.StandingHint, "a standing ask needs a TEXT: its agent reads it")
 	}
 	var had *queue.Stored
 	err = s.View(func(v store.View) error {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"pulse/lib/classify/identity"
@@ -27,8 +28,13 @@ const ReasonStands = "stands"
 
 var standingName = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// StandingName reports whether a standing ask may have a name.
-func StandingName(name string) bool { return standingName().MatchString(name) }
+// StandingName returns an error unless a standing ask may have a name.
+func StandingName(name string) error {
+	if !standingName().MatchString(name) {
+		return fmt.Errorf("%q is no name: want at most 40 letters a-z, digits and -", name)
+	}
+	return nil
+}
 
 // Standing returns the name of a standing ask, or the empty string.
 func (c *Content) Standing() string {

@@ -41,6 +41,20 @@ type Tx struct {
 	doubted   time.Time        // when something was left alone, because the clock had jumped
 }
 
+// InTurns calls fn in one Update after the other while it wants more, so that other commands get the lock in between.
+func InTurns(s store.Store, fn func(*Tx) (more bool, err error)) error {
+	for more := true; more; {
+		err := Update(s, func(tx *Tx) (err error) {
+			more, err = fn(tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Update runs fn on a store that no other command can change meanwhile, and then carries
 // out what fn staged: all of it, durably, or nothing if fn or the commit fails. If fn comes to
 // start an ask that is told of earlier effects, that is read first, and fn runs once more: the

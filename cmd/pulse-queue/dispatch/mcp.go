@@ -1,4 +1,4 @@
-package main
+package dispatch
 
 import (
 	"context"
@@ -36,11 +36,11 @@ type stand struct {
 // command from the queue.
 const callEvery = 50 * time.Millisecond
 
-// serveMCP is an MCP server on standard input and output.
-func serveMCP(c *cli.Context, s door.Store) error {
+// MCP is an MCP server on standard input and output.
+func MCP(c *cli.Context, s door.Store) error {
 	name := c.Args().First()
-	if !queue.StandingName(name) {
-		return fault.Usagef(standingHint, "mcp: %q is no name of a standing ask: %s", name, standingForm)
+	if err := queue.StandingName(name); err != nil {
+		return fault.Usagef(StandingHint, "mcp: %w", err)
 	}
 	p, err := cmdline.Policy(c)
 	if err != nil {
@@ -52,7 +52,7 @@ func serveMCP(c *cli.Context, s door.Store) error {
 	st := &stand{c: c, store: s, name: name}
 	ask, err := st.ask()
 	if err == nil && ask == nil {
-		err = fault.Refusedf(standingHint, "mcp: there is no standing ask %s", name)
+		err = fault.Refusedf(StandingHint, "mcp: there is no standing ask %s", name)
 	}
 	if err != nil {
 		return err
@@ -77,10 +77,8 @@ func serveMCP(c *cli.Context, s door.Store) error {
 	return server.Serve(c.Context, cmdline.Stdin(c, 0, func() error { return nil }), c.App.Writer)
 }
 
-const (
-	standingForm = "want at most 40 letters a-z, digits and -"
-	standingHint = "pulse-queue submit --standing NAME --action read_public 'what its agent is for'"
-)
+// StandingHint is how a person makes a standing ask.
+const StandingHint = "pulse-queue submit --standing NAME --action read_public 'what its agent is for'"
 
 // tools returns all that an agent can do.
 func (st *stand) tools() []mcp.Tool {
@@ -129,7 +127,7 @@ func (st *stand) begin(ctx context.Context, args record.Value, members []string)
 	}
 	ask, err := st.ask()
 	if err == nil && ask == nil {
-		err = mcp.Told("your standing ask has ended, so nothing can be proposed: a person has to make a new one: " + standingHint)
+		err = mcp.Told("your standing ask has ended, so nothing can be proposed: a person has to make a new one: " + StandingHint)
 	}
 	return ask, st.told(err)
 }
@@ -228,7 +226,7 @@ func (sh *shift) claimed(ctx context.Context) (claim *queue.Claim, hold runner.H
 			return err
 		})
 		if err == nil && now.State == task.Running {
-			err = sh.inTurns(func(tx *queue.Tx) (bool, error) {
+			err = queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) {
 				dead := func(other string) bool { return other == now.ID && sh.runs.Dead(now.ID) }
 				return queue.Reap(tx, &sh.policy.Limits, time.Now().UTC(), dead)
 			})

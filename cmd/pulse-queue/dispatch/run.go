@@ -1,7 +1,14 @@
-package main
+// Package dispatch gives tasks to workers and records how they end. Run starts a worker for each
+// task that is due; MCP serves an agent that pulse does not start, for one standing ask.
+//
+// Invariant: a task has at most one worker, and an end that was seen is recorded, whatever
+// signal or lock comes meanwhile. Caveat: what a worker did with files is known only of the
+// places that are watched.
+package dispatch
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -34,19 +41,19 @@ type shift struct {
 	run    queue.Run
 	runs   runner.Runs
 	worker runner.Worker
-	notice *notice
+	notice *Notice
 	pins   pins.Pins
 	queue  string // its name
 	busy   bool   // another run had the task that claim came to last
 }
 
-func run(c *cli.Context) error {
-	sh, err := newShift(c)
+// Run starts what is due, one worker after the other.
+func Run(c *cli.Context, s door.Store) error {
+	sh, err := newShift(c, s)
 	if err != nil {
 		return err
 	}
-	defer sh.store.Close()
-	defer sh.notice.send()
+	defer sh.notice.Send()
 	if err := sh.prepare(); err != nil {
 		return err
 	}
@@ -69,12 +76,13 @@ func run(c *cli.Context) error {
 }
 
 // newShift checks everything that can be checked before anything is started.
-func newShift(c *cli.Context) (*shift, error) {
+func newShift(c *cli.Context, s door.Store) (*shift, error) {
 	p, err := cmdline.Policy(c)
 	if err != nil {
 		return nil, err
 	}
-	sh := &shift{c: c, policy: p}
+	sh := &shift{c: c, store: s, policy: p, runs: s.Runs()}
+	sh.todo = &store.Passing{Store: s, Over: sh.passed}
 	sh.run = queue.Run{Policy: p, Max: p.Limits.MaxPerRun, Now: time.Now, World: workspace.World{}}
 	if err := sh.flags(); err != nil {
 		return nil, err
@@ -82,7 +90,7 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.worker, err = newWorker(c); err != nil {
 		return nil, err
 	}
-	if sh.notice, err = newNotice(c); err != nil {
+	if sh.notice, err = NewNotice(c); err != nil {
 		return nil, err
 	}
 	if sh.queue, err = cmdline.QueueName(c); err != nil {
@@ -96,23 +104,16 @@ func newShift(c *cli.Context) (*shift, error) {
 	if sh.run.Signed, err = desk.SignedFor(c.Context, p, rights.UID); err != nil {
 		return nil, err
 	}
-	if sh.store, err = desk.QueueOutside(c); err != nil {
+	if sh.run.Vouch, err = desk.VouchFor(p, s.Keeper(), rights); err != nil {
 		return nil, err
 	}
-	sh.todo = &store.Passing{Store: sh.store, Over: sh.passed}
-	sh.runs = sh.store.Runs()
-	if sh.run.Vouch, err = desk.VouchFor(p, sh.store.Keeper(), rights); err != nil {
-		sh.store.Close()
+	if sh.run.Holder, err = desk.Holders(s.Keeper()); err != nil {
 		return nil, err
 	}
-	if sh.run.Holder, err = desk.Holders(sh.store.Keeper()); err != nil {
-		sh.store.Close()
-		return nil, err
-	}
-	if l := sh.store.Keeper().Server; l != nil {
+	if l := s.Keeper().Server; l != nil {
 		sh.run.Answers = l.Answers
 	}
-	sh.store.OnCommit(sh.notice.hear)
+	s.OnCommit(sh.notice.Hear)
 	return sh, nil
 }
 
@@ -164,16 +165,12 @@ func (sh *shift) prepare() error {
 		return err
 	}
 	return errors.Join(
-		sh.inTurns(func(tx *queue.Tx) (bool, error) {
+		queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) {
 			return queue.Reap(tx, &sh.policy.Limits, now, sh.runs.Dead)
 		}),
-		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &sh.policy.Limits, now) }),
-		sh.inTurns(func(tx *queue.Tx) (bool, error) { return queue.Expire(tx, &sh.policy.Limits, now) }),
-		sh.inTurns(func(tx *queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
-}
-
-func (sh *shift) inTurns(fn func(*queue.Tx) (more bool, err error)) error {
-	return inTurns(sh.todo, fn)
+		queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) { return queue.Resurface(tx, &sh.policy.Limits, now) }),
+		queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) { return queue.Expire(tx, &sh.policy.Limits, now) }),
+		queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) { return sh.run.Chores(tx, now) }))
 }
 
 // passed says that a task is left as it is.
@@ -181,24 +178,9 @@ func (sh *shift) passed(id string, err error) {
 	cmdline.Warn(sh.c, "task %s is passed over: %v; a person can end it: pulse-queue cancel %s", id, err, id)
 }
 
-// inTurns calls fn in one Update after the other while it wants more, so that other
-// commands get the lock in between.
-func inTurns(s store.Store, fn func(*queue.Tx) (more bool, err error)) error {
-	for more := true; more; {
-		err := queue.Update(s, func(tx *queue.Tx) (err error) {
-			more, err = fn(tx)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // claim takes the next task.
 func (sh *shift) claim() (claim *queue.Claim, hold runner.Hold, err error) {
-	err = sh.inTurns(func(tx *queue.Tx) (more bool, err error) {
+	err = queue.InTurns(sh.todo, func(tx *queue.Tx) (more bool, err error) {
 		if claim != nil { // the store refused its start
 			sh.run.Uncount(claim)
 			hold.Drop()
@@ -361,4 +343,21 @@ func (sh *shift) stopped() error {
 		return cmdline.Standing(sh.c, fault.Temporaryf("pulse-queue release", "the queue is %s", held))
 	}
 	return nil
+}
+
+// brake stops the runs of all machines, because the queue lacks what this one saw. Others may not
+// have seen it, and would do again what was done.
+func brake(s store.Store, lost string) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	return queue.Update(s, func(tx *queue.Tx) error {
+		if held, err := queue.Holding(tx); held != nil || err != nil {
+			return err
+		}
+		line := audit.Line{Time: time.Now().UTC(), Event: audit.Held, By: cmdline.User()}
+		line.Change.Reason = "on " + host + ": " + lost
+		return tx.Log(line)
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package dispatch
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ func TestEndsBetween(t *testing.T) {
 		t.Fatalf("%v, %v", other, err)
 	}
 	q.happens = func() {
-		err := sh.inTurns(func(tx *queue.Tx) (bool, error) {
+		err := queue.InTurns(sh.todo, func(tx *queue.Tx) (bool, error) {
 			_, err := queue.Finish(tx, other, queue.End{Proposals: &queue.Proposals{}, Unread: true}, &p.Limits, time.Now())
 			return false, err
 		})

@@ -1,4 +1,4 @@
-package main
+package dispatch
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const (
 	noticeIDs  = 100
 )
 
-// notice tells a program that tasks came to wait for a person, or still wait: how many
+// Notice tells a program that tasks came to wait for a person, or still wait: how many
 // and which, and nothing of what they say.
-type notice struct {
+type Notice struct {
 	c      *cli.Context
 	worker runner.Worker // without a path: --notify was not given
 	count  int
@@ -32,9 +32,9 @@ type notice struct {
 	again  []string // of ids, those that a person is told of once more
 }
 
-// newNotice reads --notify: one program, without arguments and without a shell.
-func newNotice(c *cli.Context) (*notice, error) {
-	n := &notice{c: c}
+// NewNotice reads --notify: one program, without arguments and without a shell.
+func NewNotice(c *cli.Context) (*Notice, error) {
+	n := &Notice{c: c}
 	name := c.String("notify")
 	if name == "" {
 		return n, nil
@@ -49,9 +49,9 @@ func newNotice(c *cli.Context) (*notice, error) {
 	return n, err
 }
 
-// hear counts a line that was committed, if a task came to wait by it, or is told of once
+// Hear counts a line that was committed, if a task came to wait by it, or is told of once
 // more.
-func (n *notice) hear(l *audit.Line) {
+func (n *Notice) Hear(l *audit.Line) {
 	again := l.Event == audit.Resurfaced
 	if l.To != task.Awaiting && !again {
 		return
@@ -65,10 +65,10 @@ func (n *notice) hear(l *audit.Line) {
 	}
 }
 
-// send starts the program, if there is anything to tell. The tasks are in the queue however
+// Send starts the program, if there is anything to tell. The tasks are in the queue however
 // the program ends, so a failure is only worth a warning. A signal that ends the command
 // does not end the notice.
-func (n *notice) send() {
+func (n *Notice) Send() {
 	if n.count == 0 || n.worker.Path == "" {
 		return
 	}

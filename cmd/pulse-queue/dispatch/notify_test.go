@@ -1,4 +1,4 @@
-package main
+package dispatch
 
 import (
 	"bytes"
@@ -23,12 +23,12 @@ func tells(script string, limit time.Duration) string {
 	var cancel context.CancelFunc
 	c.Context, cancel = context.WithCancel(context.Background())
 	cancel()
-	n := &notice{c: c, worker: runner.Worker{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Timeout: limit}}
+	n := &Notice{c: c, worker: runner.Worker{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Timeout: limit}}
 	for range noticeIDs + 50 {
-		n.hear(&audit.Line{Event: task.Added, Task: strings.Repeat("a", 32), To: task.Awaiting})
-		n.hear(&audit.Line{Event: task.Added, Task: strings.Repeat("b", 32), To: task.Scheduled})
+		n.Hear(&audit.Line{Event: task.Added, Task: strings.Repeat("a", 32), To: task.Awaiting})
+		n.Hear(&audit.Line{Event: task.Added, Task: strings.Repeat("b", 32), To: task.Scheduled})
 	}
-	n.send()
+	n.Send()
 	return complaint.String()
 }
 
