@@ -210,23 +210,31 @@ func TestWaitHostile(t *testing.T) {
 // TestWaitLies: a server that says again and again that there is a message, and has none,
 // gets a few searches and not one after the other.
 func TestWaitLies(t *testing.T) {
-	var searches atomic.Int32
-	ctx, cancel := context.WithCancel(t.Context())
-	addr := serve(t, script{
-		"SEARCH": func(w io.Writer, tag string) {
-			if searches.Add(1) == 6 {
-				cancel()
-			}
-			say("* 4 EXISTS\r\n"+nothing)(w, tag)
-		},
-		"IDLE": say("* 5 EXISTS\r\n+ \r\n* 6 EXISTS\r\n"), "DONE": say("* 7 EXISTS\r\nTAG OK\r\n"),
-	})
-	begin := time.Now()
-	err := each(t, ctx, waiter(t, addr, "", patience), func(m *source.Message) error { t.Errorf("UID %d", m.UID); return nil })
-	// After 20 ms, 40 ms and so on.
-	if took := time.Since(begin); err != context.Canceled || searches.Load() < 6 || took < 300*time.Millisecond {
-		t.Errorf("%v, %d searches in %v", err, searches.Load(), took)
+	// After 20 ms, 40 ms and so on. A search that takes longer than that begins anew with 20 ms.
+	const least, doubled = 80 * time.Millisecond, 300 * time.Millisecond
+	var took time.Duration
+	for range 20 {
+		var searches atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		addr := serve(t, script{
+			"SEARCH": func(w io.Writer, tag string) {
+				if searches.Add(1) == 6 {
+					cancel()
+				}
+				say("* 4 EXISTS\r\n"+nothing)(w, tag)
+			},
+			"IDLE": say("* 5 EXISTS\r\n+ \r\n* 6 EXISTS\r\n"), "DONE": say("* 7 EXISTS\r\nTAG OK\r\n"),
+		})
+		begin := time.Now()
+		err := each(t, ctx, waiter(t, addr, "", patience), func(m *source.Message) error { t.Errorf("UID %d", m.UID); return nil })
+		if took = time.Since(begin); err != context.Canceled || searches.Load() < 6 || took < least {
+			t.Fatalf("%v, %d searches in %v", err, searches.Load(), took)
+		}
+		if took >= doubled {
+			return
+		}
 	}
+	t.Errorf("the pause does not grow: 6 searches in %v", took)
 }
 
 // TestWaitTLS: the end of TLS, with or without its alert, ends the wait.
