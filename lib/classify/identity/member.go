@@ -147,7 +147,7 @@ func (a *Auth) append(dst []byte) []byte {
 // what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Identity, error) {
 	d := unstated()
-	err := v.Each(d.members())
+	err := d.decode(nil, v)
 	if err == nil {
 		err = d.end()
 	}
@@ -157,7 +157,7 @@ func Decode(v record.Value) (Identity, error) {
 // Read is Decode for the member of a record.
 func Read(rec *record.Record) (Identity, error) {
 	d := unstated()
-	err := rec.Each(Member, d.members())
+	err := d.decode(rec, "")
 	if err == nil {
 		if bad := d.end(); bad != nil {
 			err = rec.Decode(Member, func(record.Value) error { return bad })
@@ -175,9 +175,9 @@ type decoder struct {
 // unstated is an identity of which nothing is known yet: old, and sent by a program.
 func unstated() decoder { return decoder{id: Identity{Stale: true, Automatic: true}} }
 
-func (d *decoder) members() func(string, record.Value) error {
+func (d *decoder) decode(rec *record.Record, v record.Value) error {
 	id := &d.id
-	return record.To(
+	to := record.To(
 		"sender", &id.Sender, "trust", (*string)(&id.Trust), "verified", &id.Verified, "stale", &id.Stale,
 		"automatic", &id.Automatic, "reason", (*string)(&id.Reason), "why", &id.Why, "session", &id.Session,
 		"signed", &id.Signed, "labels", &d.words, "unsigned", id.Unsigned.decode, "via", (*string)(&id.Via),
@@ -187,6 +187,10 @@ func (d *decoder) members() func(string, record.Value) error {
 		"labelled", func(v record.Value) (err error) { id.Labels, err = label.Decode(v); return err },
 		"audience", func(v record.Value) (err error) { id.Audience, err = audience.Decode(v); return err },
 	)
+	if rec == nil {
+		return v.Each(to)
+	}
+	return rec.Each(Member, to)
 }
 
 func (d *decoder) end() (err error) {

@@ -199,13 +199,13 @@ func (s *Sender) decode(v record.Value) error {
 // there counts as what allows least, as pulse-record(5) lists it.
 func Decode(v record.Value) (Message, error) {
 	m := unstated(nil)
-	return m, v.Each(m.members())
+	return m, m.decode(nil, v)
 }
 
 // Read is Decode for the member of a record. It uses the memory of the message that m was.
 func (m *Message) Read(rec *record.Record) error {
 	*m = unstated(m.Headers[:0])
-	return rec.Each(Member, m.members(), unread...)
+	return m.decode(rec, "")
 }
 
 // unstated is a message of which nothing is known yet.
@@ -222,15 +222,20 @@ func SourceOf(rec *record.Record) (source string, err error) {
 	return source, err
 }
 
-// members decodes those that decisions may look at.
-func (m *Message) members() func(string, record.Value) error {
-	return record.To(
+// decode decodes those members that decisions may look at, of a record, or else of a value. The places
+// that they go to are listed where they are used, so that the list lies on the stack.
+func (m *Message) decode(rec *record.Record, v record.Value) error {
+	to := record.To(
 		"source", &m.Source, "uid", &m.UID, "uidvalidity", &m.UIDValidity, "id", &m.ID, "digest", &m.Digest,
 		"received", &m.Received, "fetched", &m.Fetched, "size", &m.Size, "body", &m.Body,
 		"headers", m.decodeHeaders, "left_out", m.Left.decodeBytes, "left_text", m.Left.decodeText,
 		"thread", made(&m.Thread), "defects", m.decodeDefects, "sender", made(&m.Sender),
 		"dkim", made(&m.DKIM), "webhook", made(&m.Webhook),
 	)
+	if rec == nil {
+		return v.Each(to)
+	}
+	return rec.Each(Member, to, unread...)
 }
 
 // made decodes an object, and lets a pointer lead to it.

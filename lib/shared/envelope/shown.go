@@ -24,23 +24,30 @@ type Shown struct {
 // Show decodes the part of the member that is shown.
 func Show(v record.Value) (Shown, error) {
 	var s Shown
-	return s, v.Each(s.members())
+	return s, s.decode(nil, v)
 }
 
 // Read is Show for the member of a record.
 func (s *Shown) Read(rec *record.Record) error {
 	*s = Shown{}
-	return rec.Each(Member, s.members())
+	return s.decode(rec, "")
 }
 
-func (s *Shown) members() func(string, record.Value) error {
-	return record.To(
+// evidence lists the members that nobody is shown, and that can be long.
+var evidence = []string{"headers", "dkim"}
+
+func (s *Shown) decode(rec *record.Record, v record.Value) error {
+	to := record.To(
 		"source", &s.Source, "id", &s.ID, "received", &s.Received, "from", &s.From, "subject", &s.Subject,
 		"text", &s.Text, "scope", (*string)(&s.Scope), "truncated", &s.Truncated,
 		"attachments", func(v record.Value) error { return v.Elements(s.attachment) },
 		"left_out", s.Left.decodeBytes, "left_text", s.Left.decodeText,
 		"thread", made(&s.Thread), "sender", made(&s.Sender),
 	)
+	if rec == nil {
+		return v.Each(to)
+	}
+	return rec.Each(Member, to, evidence...)
 }
 
 func (s *Shown) attachment(_ int, v record.Value) error {

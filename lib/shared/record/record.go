@@ -28,7 +28,7 @@ type Record struct {
 // inside which duplicate names are errors too. The record refers to b.
 func Parse(b []byte, reads ...string) (*Record, error) {
 	s := scanner{reads: reads, names: make([][]byte, 0, usual)}
-	rec := &Record{members: make([]member, 0, usual)}
+	rec := &Record{members: make([]member, 0, usualTop)}
 	return rec, s.line(b, rec)
 }
 
@@ -47,10 +47,11 @@ func ParseValue(b []byte) (Value, error) {
 	return Value(b[begin:end]), nil
 }
 
-// usual is how many members a line has, as a rule, and usualInner how many those have that
-// are read: for these nothing has to grow.
+// usual is how many names are known at a time while a line is scanned, as a rule, usualTop how many
+// members it has, and usualInner how many those have that are read: for these nothing has to grow.
 const (
 	usual      = 24
+	usualTop   = 8
 	usualInner = 32
 )
 

@@ -178,7 +178,7 @@ func Named(rec *record.Record) (id string, err error) {
 // Digest returns the digest of a task file's bytes.
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return string(hex.AppendEncode(append(make([]byte, 0, 7+2*len(sum)), "sha256:"...), sum[:]))
 }
 
 // idLength is the length of an id in hex digits.
