@@ -2,10 +2,12 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -66,8 +68,8 @@ func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
 	}()
 	var out, err []byte
 	var drained sync.WaitGroup
-	drained.Go(func() { out = head(p.stdout, MaxResult) })
-	drained.Go(func() { err = tail(p.stderr, maxStderr) })
+	drained.Go(func() { out = head(&pipe{p.stdout, MaxResult}, MaxResult) })
+	drained.Go(func() { err = tail(&pipe{p.stderr, MaxResult}, maxStderr) })
 	return func() ([]byte, []byte) {
 		end := time.Now().Add(drain)
 		p.stdout.SetReadDeadline(end)
@@ -76,6 +78,32 @@ func (p *pipes) serve(stdin []byte) func() (stdout, stderr []byte) {
 		p.closeOurs()
 		return out, err
 	}
+}
+
+// pipe reads a pipe to its end, or until its deadline is over and then what is in it: who wrote that may be
+// dead for long while this process was stopped.
+type pipe struct {
+	file *os.File
+	left int // how much is read after the deadline
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	n, err := p.file.Read(b)
+	if !errors.Is(err, os.ErrDeadlineExceeded) || p.left == 0 {
+		return n, err
+	}
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if err := conn.Control(func(fd uintptr) { n, _ = syscall.Read(int(fd), b[:min(len(b), p.left)]) }); err != nil {
+		return 0, err
+	}
+	if n <= 0 { // there is nothing now, and its end is not waited for
+		return 0, io.EOF
+	}
+	p.left -= n
+	return n, nil
 }
 
 // head returns the first n bytes of r and reads the rest too.
