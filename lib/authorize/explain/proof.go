@@ -42,11 +42,12 @@ func pin(s *Subject, a *answer) []Change {
 	if !plain(id) || strings.ContainsAny(id, "* ") || strings.HasSuffix(id, "...") {
 		return nil
 	}
-	if r, ok := s.Policy.Receiver(s.Message.Source); ok && (r.Believes(id) || r.AuthservIDs == nil) {
+	r, ok := s.Policy.Receiver(s.Message.Source)
+	if ok && (r.Believes(id) || r.AuthservIDs == nil) {
 		return nil
 	}
 	return withReceiver(s, "believe "+id+" only if your own receiver writes it on all mail (pulse-classify suggest): "+
-		cmp.Or(receivers.Risk(s.Policy.Verdict, []string{id}), "anyone can write it into a mail"),
+		cmp.Or(receivers.Risk(r.Verdict, []string{id}), "anyone can write it into a mail"),
 		func(r *policy.Receiver) Edit {
 			r.AuthservIDs = with(r.AuthservIDs, id)
 			return Edit{Key: "authserv_id", Value: array(r.AuthservIDs)}
