@@ -169,7 +169,7 @@ const record = `{"message":{"id":"<1@mail.example>","text":"Do it."},"identity":
 // run runs a script in the workspace, and returns what it said.
 func (w *world) run(t *testing.T, script string, env ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
 	cmd.Dir, cmd.WaitDelay = w.inside, 10*time.Second

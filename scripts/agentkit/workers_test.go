@@ -151,7 +151,7 @@ func (s *shift) queue(t *testing.T, args ...string) string {
 
 func (s *shift) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, filepath.Dir(authorize)+"/pulse-queue", args...)
 	cmd.Dir, cmd.WaitDelay, cmd.Env = s.inside, 10*time.Second, s.environment()

@@ -66,7 +66,7 @@ func TestYes(t *testing.T) {
 // until waits for something that a program at a terminal does.
 func until(t *testing.T, s *screen, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -9,6 +9,7 @@ package held
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -99,8 +100,9 @@ func wants(command string) []stub.Call {
 	}
 }
 
-// patience is how long a client may take for all of it.
-const patience = 2 * time.Minute
+// patience is how long a client may take for all of it. One of them computes for seven seconds
+// before it asks its model, and for minutes where others compute as well.
+const patience = 10 * time.Minute
 
 // ErrMissing means that the client can't be started.
 var ErrMissing = errors.New("held: the client can not be started")
@@ -146,11 +148,12 @@ func run(ctx context.Context, how way, dir, url string) string {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	if err == nil {
+	said := audit.LastSaid(out.Bytes())
+	switch {
+	case err == nil:
 		return ""
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("no end within %s: %s", patience, said)
 	}
-	if said := audit.LastSaid(out.Bytes()); said != "" {
-		return said
-	}
-	return err.Error()
+	return cmp.Or(said, err.Error())
 }
