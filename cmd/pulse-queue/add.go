@@ -111,6 +111,11 @@ func (in *intake) all(r *record.Reader) error {
 		if err == nil && in.lone(rec) {
 			continue
 		}
+		if err == nil && in.batch.Full() { // and not at its last record, whose commit moves the positions, too
+			if err := in.begin(); err != nil {
+				return err
+			}
+		}
 		if err == nil {
 			err = in.batch.Put(rec)
 		}
@@ -130,11 +135,6 @@ func (in *intake) all(r *record.Reader) error {
 				return err
 			}
 			return errors.Join(err, in.commit())
-		}
-		if in.batch.Full() {
-			if err := in.begin(); err != nil {
-				return err
-			}
 		}
 	}
 }
