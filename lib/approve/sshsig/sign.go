@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // errUnsigned reports that there is no signature: the person gave up, or ssh-keygen failed.
@@ -40,7 +39,7 @@ func Sign(ctx context.Context, tool, key string, message []byte, terminal *os.Fi
 	} else {
 		cmd.Stdin = terminal // or it would not ask for a passphrase
 	}
-	cmd.Stderr, cmd.WaitDelay = io.MultiWriter(complaint, shown), time.Second
+	cmd.Stderr, cmd.WaitDelay = io.MultiWriter(complaint, shown), verifyTimeout
 	if err := judge(ctx, cmd.Run(), complaint, &bounded{}); err != nil {
 		return "", fmt.Errorf("%w: %w", errUnsigned, unbad(err))
 	}

@@ -129,7 +129,7 @@ func (s *Signers) ask(ctx context.Context, armor string, stdin []byte, args ...s
 	cmd.ExtraFiles = []*os.File{r}
 	cmd.Stdin = bytes.NewReader(stdin)
 	out, complaint := &bounded{}, &bounded{}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaint, verifyTimeout
 	return out.b, judge(ctx, cmd.Run(), complaint, out)
 }
 

@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"time"
 
@@ -71,7 +73,11 @@ const maxLine = 8192
 // settling is how long a line is left in the terminal's queue. What was typed to a
 // stopped process is there as soon as it continues, while SIGCONT may be handled a little
 // later, on a machine under load more than 20 ms. It is also the time after which anything else is noticed.
-const settling = 60 * time.Millisecond
+// It is spent in turns: on a busy machine each of them waits as the thread does that handles the signal.
+const (
+	settling = 60 * time.Millisecond
+	turns    = 12
+)
 
 // readLine returns the next line, or ErrResumed if the process was stopped since Show
 // began. It reads no more than it returns: the next Ask throws the rest away.
@@ -85,8 +91,8 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 			return "", err
 		}
 		waiting := fds[0].Revents != 0
-		if waiting {
-			time.Sleep(settling)
+		for n := 0; waiting && n < turns; n++ {
+			time.Sleep(settling / turns)
 		}
 		switch {
 		case t.wasStopped():
@@ -109,8 +115,12 @@ func (t *Terminal) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// wasStopped reports whether the process was stopped since Show began.
+// wasStopped reports whether the process was stopped since Show began. Stop returns once each signal that came
+// is in its channel.
 func (t *Terminal) wasStopped() bool {
+	idle := make(chan os.Signal, 1)
+	signal.Notify(idle, unix.SIGCONT)
+	signal.Stop(idle)
 	select {
 	case <-t.resumed:
 		t.away = true

@@ -35,8 +35,12 @@ type Locks struct {
 // Worker returns the lock that a worker inherits.
 func (l *Locks) Worker() *os.File { return l.worker }
 
-// probing is how long Take tolerates commands that only ask.
-const probing = 5 * time.Second
+// Take tolerates commands that only ask for as long as probing, and as often as probes: a process that gets
+// no time has tried once in any time. Both are replaced in tests.
+var (
+	probing = 5 * time.Second
+	probes  = 100
+)
 
 // as gives root the rights of the queue's owner, if that is another account, until restore
 // is called: a link that the owner put there leads root nowhere.
@@ -105,7 +109,8 @@ func (d Dir) Take(id string) (*Locks, error) {
 // inherits.
 func (d Dir) lock(id, which string) (*os.File, error) {
 	path := d.path(id, which)
-	for end := time.Now().Add(probing); ; time.Sleep(rand.N(100 * time.Microsecond)) {
+	end := time.Now().Add(probing)
+	for n := 1; ; n++ {
 		f, err := d.open(id, which, os.O_RDONLY|os.O_CREATE)
 		if err != nil {
 			return nil, err
@@ -120,9 +125,10 @@ func (d Dir) lock(id, which string) (*os.File, error) {
 		}
 		owned := err != nil && flock(f, unix.LOCK_SH|unix.LOCK_NB) != nil && named(f, path)
 		f.Close()
-		if owned || err != nil && time.Now().After(end) {
+		if owned || err != nil && n > probes && time.Now().After(end) {
 			return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 		}
+		time.Sleep(rand.N(100 * time.Microsecond))
 	}
 }
 

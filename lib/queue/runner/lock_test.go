@@ -193,6 +193,40 @@ func TestTakeAmongProbers(t *testing.T) {
 	}
 }
 
+// TestTakeWithoutTime: a process that got no time until the time for probers was over tries again.
+func TestTakeWithoutTime(t *testing.T) {
+	defer func(d time.Duration, n int) { probing, probes = d, n }(probing, probes)
+	probing, probes = 0, 1<<30
+	d := Dir(t.TempDir())
+	f, err := d.open(id, "runner", os.O_RDONLY|os.O_CREATE)
+	if err == nil {
+		defer f.Close()
+		err = flock(f, unix.LOCK_SH)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan error)
+	go func() {
+		locks, err := d.Take(id)
+		if err == nil {
+			locks.Drop()
+		}
+		taken <- err
+	}()
+	select {
+	case err := <-taken:
+		t.Fatalf("a prober has it: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := flock(f, unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-taken; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLockWithoutItsName: a lock on a file that was removed does not count.
 func TestLockWithoutItsName(t *testing.T) {
 	d := Dir(t.TempDir())
@@ -227,7 +261,7 @@ func TestWaitGone(t *testing.T) {
 		t.Error("gone while both are held")
 	}
 	waited := make(chan bool)
-	go func() { waited <- d.WaitGone(id, time.Minute) }()
+	go func() { waited <- d.WaitGone(id, 10*time.Minute) }()
 	locks.Drop()
 	if !<-waited {
 		t.Error("not gone after Drop")

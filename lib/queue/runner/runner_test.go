@@ -214,6 +214,8 @@ func timedOut(t *testing.T, script string, readies bool) (w *Worker, begin time.
 }
 
 func TestTimeoutAsksFirst(t *testing.T) {
+	defer func(d time.Duration) { grace = d }(grace)
+	grace = 10 * time.Minute // on a machine that is busy
 	_, _, end := timedOut(t, `trap "echo bye; exit 7" TERM; echo $$ >pid; while :; do sleep 0.01; done`, true)
 	if end.Exit != 7 || string(end.Stdout) != "bye\n" || !end.TimedOut {
 		t.Errorf("%+v", end)
@@ -221,6 +223,8 @@ func TestTimeoutAsksFirst(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	defer func(d time.Duration) { grace = d }(grace)
+	grace = 10 * time.Minute
 	w, _ := sh(t, `trap "exit 9" TERM; : >ready; while :; do sleep 0.01; done`)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

@@ -71,7 +71,7 @@ func TestWorkerClosesItsLock(t *testing.T) {
 		t.Errorf("taken beside its worker: %v", err)
 	}
 	waited := make(chan bool)
-	go func() { waited <- o.d.WaitGone(id, time.Minute) }()
+	go func() { waited <- o.d.WaitGone(id, 10*time.Minute) }()
 	io.WriteString(o.end, "x\n")
 	if !<-waited {
 		t.Error("its end was not seen")

@@ -130,7 +130,7 @@ func TestNotOursToKill(t *testing.T) {
 			if string(end.Stdout) != "out\n" || (end.Exit == 0) != (name == "child") {
 				t.Errorf("%+v", end)
 			}
-			if err := sweep(nil, time.Now().Add(time.Minute)); err != nil {
+			if err := sweep(nil, time.Now().Add(10*time.Minute)); err != nil {
 				t.Error(err)
 			}
 			gone(t, w, "pid")
