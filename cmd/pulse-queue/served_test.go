@@ -100,5 +100,6 @@ func TestServed(t *testing.T) {
 		e.Setenv("EMPTY", other.Name)
 		e.Setenv("MACHINE", d.DSN("machine1"))
 		e.Setenv("PERSON", d.DSN("ann"))
+		e.Setenv("PGCONNECT_TIMEOUT", os.Getenv("PGCONNECT_TIMEOUT"))
 	})
 }

@@ -120,7 +120,7 @@ func TestCancelled(t *testing.T) {
 		}
 	}()
 	d.Exec(t, `DO $$
-		DECLARE one int; other int; until timestamptz := clock_timestamp() + '30 s';
+		DECLARE one int; other int; until timestamptz := clock_timestamp() + '10 min';
 		BEGIN
 			WHILE other IS NULL LOOP
 				ASSERT clock_timestamp() < until, 'no commit waits, or none waits again';
@@ -171,20 +171,12 @@ func TestNoStandby(t *testing.T) {
 			PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01);
 		END LOOP; END $$`)
 	p.Standby.Kill()
-	limit := time.Now().Add(30 * time.Second)
 	if err := <-doubt; !errors.Is(err, pgstore.ErrDoubt) || fault.KindOf(err) != fault.Temporary {
 		t.Errorf("%v", err)
 	}
-	if late := time.Since(limit); late > 0 {
-		t.Errorf("%v too late", late)
-	}
-	limit = time.Now().Add(30 * time.Second)
 	err := held.Do(other, queuetest.Epoch)
 	if !errors.Is(err, store.ErrAway) || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "nothing was changed: ") || !strings.Contains(err.Error(), "no standby is connected") {
 		t.Errorf("%v", err)
-	}
-	if late := time.Since(limit); late > 0 {
-		t.Errorf("%v too late", late)
 	}
 	p.Standby.Restart(t)
 	if err := held.Do(other, queuetest.Epoch); err != nil {

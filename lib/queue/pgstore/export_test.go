@@ -55,7 +55,13 @@ func Every(d time.Duration, more func() time.Duration) (undo func()) {
 const (
 	Silence   = silence
 	BeatEvery = beatEvery
-	BeatLimit = beatLimit
 )
+
+// Beat sets how long each host may take for a beat, until undo is called.
+func Beat(limit time.Duration) (undo func()) {
+	old := beatLimit
+	beatLimit = limit
+	return func() { beatLimit = old }
+}
 
 var _ store.View = (*view)(nil)

@@ -60,13 +60,19 @@ var conditions = []condition{
 		WHERE rolcanlogin AND 'approver' = ANY (h) AND NOT 'owner' = ANY (h) AND cardinality(h) > 1`},
 }
 
+// apart returns how far the server's clock is from this machine's, which said before and then after while
+// it was asked. What lies between them may be the time of a host that hangs, or of a busy machine.
+func apart(before, server, after time.Time) time.Duration {
+	return max(0, before.Sub(server), server.Sub(after))
+}
+
 // Conditions returns what about the server needs a person's attention. What this login may not
 // see (transactions of others, unless it has pg_monitor) is not found.
 func (s *Store) Conditions(now time.Time) (list []health.Finding, err error) {
 	c := comparison{fold: newFold(), s: s}
 	err = s.snapshot(func(ctx context.Context) error {
 		c.each(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", func(r row) {
-			if apart := now.Sub(time.UnixMicro(num(r[0]))).Abs(); apart > maxApart {
+			if apart := apart(now, time.UnixMicro(num(r[0])), time.Now()); apart > maxApart {
 				text := fmt.Sprintf("the clocks of this machine and of the server are %s apart", duration.Text(apart.Truncate(time.Second)))
 				list = append(list, health.Finding{Code: health.Clock, Text: text, Do: "timedatectl, on both"})
 			}

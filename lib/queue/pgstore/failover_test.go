@@ -39,7 +39,7 @@ func hosts(login string, p *pgtest.Pair) string {
 func (f *fleet) stuck(s *pgtest.Server, n int) int {
 	f.t.Helper()
 	s.Do(f.t, fmt.Sprintf(`DO $$
-		DECLARE until timestamptz := clock_timestamp() + '60 s';
+		DECLARE until timestamptz := clock_timestamp() + '10 min';
 		BEGIN
 			WHILE (SELECT count(*) < %d OR NOT bool_or(wait_event = 'SyncRep') FROM pg_stat_activity
 					WHERE wait_event = 'SyncRep' OR usename <> current_user AND wait_event_type = 'Lock') LOOP

@@ -29,8 +29,8 @@ import (
 	"pulse/lib/shared/terms"
 )
 
-// bound is how long anything may take.
-const bound = 90 * time.Second
+// bound is how long anything may take, beside all that works here.
+const bound = 10 * time.Minute
 
 // start is a start that was acknowledged: here a command would have been executed.
 type start struct {

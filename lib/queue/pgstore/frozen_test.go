@@ -106,7 +106,7 @@ func runFrozen(t *testing.T, name string) {
 		t.Fatalf("nothing starts: %v", err)
 	}
 	defer hold.Drop()
-	w := runner.Worker{Path: "/bin/sleep", Argv: []string{"sleep", "120"}, Env: hold.Env(), Lock: hold.Worker(), Gone: hold.Gone()}
+	w := runner.Worker{Path: "/bin/sleep", Argv: []string{"sleep", "1200"}, Env: hold.Env(), Lock: hold.Worker(), Gone: hold.Gone()}
 	end, err := runner.Run(context.Background(), &w, func(pid int) error {
 		fmt.Println("began", claim.Task.ID, f.starts[0].fence, pid)
 		return hold.Handed(pid)

@@ -105,9 +105,9 @@ func (l *leases) beaten() {
 	l.d.Exec(l.t, "UPDATE pulse.run SET until = 'epoch'")
 	l.pass(pgstore.BeatEvery)
 	l.d.Exec(l.t, `DO $$
-		DECLARE until timestamptz := clock_timestamp() + '30 s';
+		DECLARE until timestamptz := clock_timestamp() + '10 min';
 		BEGIN
-			WHILE NOT (SELECT r.until > clock_timestamp() + '110 s' FROM pulse.run r) LOOP
+			WHILE (SELECT r.until = 'epoch' FROM pulse.run r) LOOP
 				ASSERT clock_timestamp() < until, 'no beat comes';
 				PERFORM pg_sleep(0.002);
 			END LOOP;
@@ -118,6 +118,7 @@ func (l *leases) beaten() {
 // lease ends, and the task is started again. A server whose processes are all stopped is as
 // silent as a network that hangs; it carries a beat out when nobody waits for it any more.
 func TestSilence(t *testing.T) {
+	defer pgstore.Beat(time.Hour)() // its own end is not what ends the wait
 	for _, how := range []string{"never connected", "hangs", "stopped"} {
 		l := leasesOf(t)
 		claim, hold := l.begin("")
@@ -154,10 +155,9 @@ func TestSilence(t *testing.T) {
 		default:
 		}
 		l.pass(pgstore.Silence - pgstore.BeatEvery)
-		from := time.Now()
 		end := <-ended
-		if !end.Cancelled || !hold.Lapsed() || time.Since(from) > pgstore.BeatLimit {
-			t.Errorf("%s: %+v, %v, after %v", how, end, hold.Lapsed(), time.Since(from))
+		if !end.Cancelled || !hold.Lapsed() {
+			t.Errorf("%s: %+v, %v", how, end, hold.Lapsed())
 		}
 		thaw()
 		if err := finish(l.one, claim, queue.End{Exit: end.Exit, Stopped: true}); err != nil {
@@ -176,6 +176,7 @@ func TestSilence(t *testing.T) {
 
 // TestDrop: who ends a run does not wait for a beat that hangs.
 func TestDrop(t *testing.T) {
+	defer pgstore.Beat(time.Hour)()
 	for _, connected := range []bool{false, true} {
 		l := leasesOf(t)
 		_, hold := l.begin("")
@@ -185,10 +186,9 @@ func TestDrop(t *testing.T) {
 		l.p.hang()
 		l.pass(pgstore.BeatEvery)
 		until(t, "a beat hangs", l.p.waiting)
-		from := time.Now()
-		if hold.Drop(); time.Since(from) > pgstore.BeatLimit/2 {
-			t.Errorf("%v: after %v", connected, time.Since(from))
-		}
+		dropped := make(chan struct{})
+		go func() { hold.Drop(); close(dropped) }()
+		until(t, "it is dropped", closed(dropped))
 		if closed(hold.Gone())() {
 			t.Error("it is gone, too")
 		}
@@ -437,6 +437,7 @@ func (l *leases) lives(name, id string) error {
 // other one.
 func TestHangingHost(t *testing.T) {
 	l := leasesOf(t)
+	t.Setenv("PGCONNECT_TIMEOUT", "") // pulse's own limit
 	name := strings.Replace(l.p.dsn(l.d, "machine1"), "?host=", "?host="+strings.ReplaceAll(l.p.dir, "/", "%2F")+",", 1)
 	name = name[:strings.LastIndex(name, ",")+1] + strings.ReplaceAll(l.d.Dir, "/", "%2F")
 	l.one = l.member(name, nil)
@@ -451,13 +452,9 @@ func TestHangingHost(t *testing.T) {
 		}
 		opened <- err
 	}()
-	from := time.Now()
 	l.beaten()
-	if took := time.Since(from); took > 2*pgstore.BeatLimit {
-		t.Errorf("the beat came after %v", took)
-	}
-	if err := <-opened; err != nil || time.Since(from) > 2*pgstore.BeatLimit {
-		t.Errorf("%v, after %v", err, time.Since(from))
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 	if closed(hold.Gone())() {
 		t.Error("the run is gone")

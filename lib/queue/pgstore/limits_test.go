@@ -84,8 +84,10 @@ func TestLimits(t *testing.T) {
 	if _, err := connected(t, d, "nobody1"); err == nil {
 		t.Error("a login without a role connects")
 	}
-	d.Exec(t, "ALTER ROLE greedy SET statement_timeout = '300ms'; ALTER ROLE greedy SET idle_in_transaction_session_timeout = '300ms'")
 	for _, a := range attacks {
+		if a.want != "permission denied" { // which may take its time
+			d.Exec(t, "ALTER ROLE greedy SET statement_timeout = '300ms'; ALTER ROLE greedy SET idle_in_transaction_session_timeout = '300ms'")
+		}
 		c, err := connected(t, d, "greedy")
 		if err != nil {
 			t.Fatal(err)
@@ -94,11 +96,11 @@ func TestLimits(t *testing.T) {
 		if a.want != "" && (err == nil || !strings.Contains(err.Error(), a.want)) {
 			t.Errorf("%s: %v", a.name, err)
 		}
-		begun := time.Now()
-		if err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch); err != nil || time.Since(begun) > time.Minute {
-			t.Errorf("%s: the others: %v, after %v", a.name, err, time.Since(begun))
+		if err := queuetest.Brake(audit.Held).Do(s, queuetest.Epoch); err != nil {
+			t.Errorf("%s: the others: %v", a.name, err)
 		}
 	}
+	d.Exec(t, "ALTER ROLE greedy SET statement_timeout = '20s'")
 	greedy := open(t, d.DSN("greedy"))
 	if err := queuetest.Add(queuetest.Mails(1, 1)...).Do(greedy, queuetest.Epoch); err != nil {
 		t.Error(err)
@@ -134,7 +136,7 @@ func TestLockHeld(t *testing.T) {
 	see, s := open(t, d.DSN("reader1")), open(t, d.DSN("machine1"))
 	waits := make(chan error)
 	go func() { waits <- queuetest.Brake(audit.Held).Do(s, queuetest.Epoch) }()
-	limit := time.After(2 * time.Minute)
+	limit := time.After(bound)
 	for texts := []string(nil); !slices.ContainsFunc(texts, func(text string) bool {
 		return strings.HasPrefix(text, "process "+pid+" of gate1 at ") && strings.HasSuffix(text, "SELECT pg_backend_pid() FROM pulse.lock()")
 	}); {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,18 @@ func TestDeaf(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestApart: the clock of a server that answers late is not taken for one that goes wrong.
+func TestApart(t *testing.T) {
+	before := time.Now()
+	for server, want := range map[time.Duration]time.Duration{
+		0: 0, 30 * time.Second: 0, time.Minute: 0, -3 * time.Second: 3 * time.Second, 67 * time.Second: 7 * time.Second,
+	} {
+		if got := apart(before, before.Add(server), before.Add(time.Minute)); got != want {
+			t.Errorf("%s after the beginning of a minute: %s apart", server, got)
 		}
 	}
 }

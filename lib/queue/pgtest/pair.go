@@ -11,6 +11,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Pair is a primary and its standby, both with the queue of New.
@@ -108,7 +111,7 @@ func (s *Server) Promote(tb testing.TB) {
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	err := s.start()
-	for try := 0; err != nil && try < 100; try++ { // a process of the last one may not be dead yet
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); { // a process of the last one may not be dead yet
 		err = s.start()
 	}
 	if err != nil {
@@ -129,6 +132,7 @@ func (s *Server) Kill() {
 // Freeze stops all processes of the server until Thaw: it is there, and does not answer.
 func (s *Server) Freeze() {
 	s.cmd.Process.Signal(syscall.SIGSTOP)
+	unix.Waitid(unix.P_PID, s.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil) // or it might start one more meanwhile
 	s.signal(syscall.SIGSTOP)
 }
 

@@ -44,7 +44,7 @@ func (d *DB) Pooled(tb testing.TB) string {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		c, err := pgconn.Connect(ctx, d.DSN("gate1")+port)

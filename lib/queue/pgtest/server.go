@@ -65,6 +65,9 @@ var dirs = []string{"/dev/shm/pulse-pg-", filepath.Join(os.TempDir(), "pulse-pg-
 // create makes a server that is not started yet.
 func create() (*Server, error) {
 	sweep()
+	if err := os.Setenv("PGCONNECT_TIMEOUT", fmt.Sprint(patience.Seconds())); err != nil { // pulse gives a host 5 s, because there may be another one
+		return nil, err
+	}
 	s := &Server{bin: bin()}
 	if os.Geteuid() == 0 { // initdb refuses root
 		var err error
@@ -117,8 +120,11 @@ func (s *Server) makeDir() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.lock, err = os.Create(s.Dir + "/lock"); err == nil {
+	if s.lock, err = os.Create(s.Dir + "/lock.new"); err == nil {
 		err = syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil { // the sweep of another process would take a lock that this one does not have yet
+		err = os.Rename(s.Dir+"/lock.new", s.Dir+"/lock")
 	}
 	if err == nil {
 		err = os.Chmod(s.Dir, 0o711)
@@ -167,9 +173,12 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// patience is how long a server may take to start, beside all that works here.
+const patience = 10 * time.Minute
+
 // wait waits until the server answers.
 func (s *Server) wait() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		c, err := pgconn.Connect(ctx, s.dsn(Super, "postgres"))
