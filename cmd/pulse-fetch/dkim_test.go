@@ -183,6 +183,18 @@ func TestDKIMEnds(t *testing.T) {
 	signature = signature[:begin] + base64.StdEncoding.EncodeToString(sum[:]) + signature[begin+strings.IndexByte(signature[begin:], ';'):]
 	mail := strings.Repeat(signature, 10) + "From: " + rest + "\r\n\r\n" + body
 
+	var took time.Duration
+	for range 5 { // a lookup takes 5 s, and a busy machine now and then
+		if took = interrupted(t, mail); took < 4*time.Second {
+			return
+		}
+	}
+	t.Errorf("it ends after %v", took)
+}
+
+// interrupted ends a run of a mail once it has asked a name server, which is silent, and returns how long that took.
+func interrupted(t *testing.T, mail string) time.Duration {
+	t.Helper()
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -207,9 +219,10 @@ func TestDKIMEnds(t *testing.T) {
 		t.Fatalf("it ended with %d and asked nothing: %s", code, &stderr)
 	}
 	took := time.Since(began)
-	if code == 0 || stdout.Len() > 0 || took > 4*time.Second { // a lookup takes 5
+	if code == 0 || stdout.Len() > 0 {
 		t.Errorf("%d after %v: %s", code, took, &stderr)
 	}
+	return took
 }
 
 // The policy's evidence says which messages have their signatures verified, and --dkim

@@ -37,7 +37,7 @@ func TestFlush(t *testing.T) {
 		}}.serve(t)
 		done := make(chan int, 1)
 		go func() {
-			done <- cmdline.Run(context.Background(), app(), []string{"pulse-fetch", "--insecure-loopback", "--timeout", "30s", "--sandbox", "off",
+			done <- cmdline.Run(context.Background(), app(), []string{"pulse-fetch", "--insecure-loopback", "--timeout", "10m", "--sandbox", "off",
 				"--password-env", "PULSE_TEST_PASSWORD", "imap://me@" + addr + "/INBOX"}, nil, out, io.Discard)
 			pipe.Close()
 		}()

@@ -239,7 +239,7 @@ func TestHostileJMAP(t *testing.T) {
 // measured returns a command that runs the pulse-fetch in dir, whose password or token is secret,
 // and tells how much memory it held.
 func measured(dir, secret string, args ...string) *exec.Cmd {
-	argv := append([]string{"measure", filepath.Join(dir, "pulse-fetch"), "--timeout", "60s", "--password-env", "PULSE_TEST_PASSWORD"}, args...)
+	argv := append([]string{"measure", filepath.Join(dir, "pulse-fetch"), "--timeout", "10m", "--password-env", "PULSE_TEST_PASSWORD"}, args...)
 	cmd := exec.Command(os.Args[0], argv...)
 	cmd.Env = append(os.Environ(), "PULSE_TEST_PASSWORD="+secret)
 	return cmd

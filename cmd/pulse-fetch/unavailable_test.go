@@ -38,7 +38,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	line := `set -o pipefail; export PULSE_POLICY=policy.toml PULSE_QUEUE=queue
 [ -e policy.toml ] || (umask 077; pulse-authorize init --owner me@example.com --agent agent@example.com >policy.toml; pulse-queue init --queue queue)
-pulse-fetch --timeout 60s --insecure-loopback --password-env PULSE_TEST_PASSWORD imap://me@` + server.serve(t) + `/INBOX | pulse-classify | pulse-authorize | pulse-queue add`
+pulse-fetch --timeout 10m --insecure-loopback --password-env PULSE_TEST_PASSWORD imap://me@` + server.serve(t) + `/INBOX | pulse-classify | pulse-authorize | pulse-queue add`
 	run := func() (records []map[string]map[string]any, stderr string) {
 		cmd := exec.Command("bash", "-c", line)
 		cmd.Dir = filepath.Join(dir, "work")

@@ -202,7 +202,7 @@ func fetched(text string) (*envelope.Message, message.Raw) {
 func verify(t testing.TB, z *zone, text string) *envelope.DKIM {
 	t.Helper()
 	m, raw := fetched(text)
-	c := Checker{Resolver: z}
+	c := Checker{Resolver: z, Lookup: time.Minute, Total: time.Minute}
 	d, err := c.Check(context.Background(), m, raw)
 	if err != nil && !errors.Is(err, ErrTemporary) {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func open(t *testing.T, s *gmailtest.Server, label string) *pull.Mailbox {
 	roots.AddCert(s.Certificate())
 	c := &https.Client{
 		Hosts: []string{s.API().Host}, Authorization: "Bearer " + gmailtest.Token, RootCAs: roots,
-		Limits: &https.Limits{Dial: 10 * time.Second, Idle: 4 * time.Second, Whole: time.Minute},
+		Limits: &https.Limits{Dial: 10 * time.Minute, Idle: 10 * time.Minute, Whole: 10 * time.Minute},
 	}
 	return &pull.Mailbox{
 		Name: a.String(), Client: c, From: source.Start{Now: now, Resume: true},
@@ -57,7 +57,7 @@ func subject(m *source.Message) string {
 // each reads a mailbox and returns the subjects, and where a queue would go on.
 func each(t *testing.T, s *pull.Mailbox) (list []string, p audit.Position, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	err = s.Each(ctx, func(m *source.Message) error {
 		list = append(list, subject(m))

@@ -55,7 +55,7 @@ func all(t *testing.T, s source.Source) (bodies []string, err error) {
 
 // patience is how long a run, and a fake server, may take: many times what any of them
 // needs.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 var errStuck = errors.New("the run does not end, not even with its context")
 

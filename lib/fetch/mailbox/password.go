@@ -123,9 +123,8 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 	cmd.WaitDelay = linger
 	out := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(io.LimitReader(r, maxPassword+1)) // after an error, what came before it counts
+		out <- printed(r)
 		r.Close()
-		out <- string(b)
 	}()
 	err = runFamily(cmd, func() { w.Close() })
 	r.SetReadDeadline(time.Now().Add(linger))
@@ -148,6 +147,21 @@ func (s Secret) run(ctx context.Context, stderr io.Writer) (string, error) {
 		return "", fault.Usagef("run it by hand", "--password-command %s: %w", argv[0], err)
 	}
 	return text, nil
+}
+
+// printed returns the beginning of what a pipe has until its end or its deadline, and then what is in it: who
+// wrote that may be dead for long while this process was stopped.
+func printed(r *os.File) string {
+	b, err := io.ReadAll(io.LimitReader(r, maxPassword+1)) // after an error, what came before it counts
+	if conn, bad := r.SyscallConn(); bad == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		rest := make([]byte, maxPassword+1-len(b))
+		_ = conn.Control(func(fd uintptr) {
+			if n, err := syscall.Read(int(fd), rest); err == nil {
+				b = append(b, rest[:n]...)
+			}
+		})
+	}
+	return string(b)
 }
 
 // linger is how long a process that the command has left in another session may keep its

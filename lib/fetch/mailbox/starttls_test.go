@@ -205,7 +205,7 @@ func TestTLSRefused(t *testing.T) {
 		{"another authority", func(*x509.Certificate) {}, 0, false, false, fault.Failed, "unknown authority"},
 		{"another name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"imap.example.com"} }, 0, false, true, fault.Failed, "127.0.0.1"},
 		{"expired", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, 0, false, true, fault.Failed, "expired"},
-		{"not yet valid", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }, 0, false, true, fault.Failed, "not yet valid"},
+		{"not yet valid", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) }, 0, false, true, fault.Failed, "not yet valid"},
 		{"TLS 1.1", func(*x509.Certificate) {}, tls.VersionTLS11, false, true, fault.Temporary, "protocol version"},
 		{"TLS 1.0", func(*x509.Certificate) {}, tls.VersionTLS10, false, true, fault.Temporary, "protocol version"},
 		{"a handshake that stalls", func(*x509.Certificate) {}, 0, true, true, fault.Temporary, "waiting"},

@@ -79,10 +79,9 @@ func TestEveryStep(t *testing.T) {
 				l := defaultLimits
 				l.idle, l.command = 200*time.Millisecond, time.Second
 				m.testOnlyLimits = &l
-				begin := time.Now()
 				got, err := all(t, m)
-				if len(got) != 0 || err == nil || time.Since(begin) > patience || read.Load() > most {
-					t.Fatalf("%d messages, %d bytes in %v: %v", len(got), read.Load(), time.Since(begin), err)
+				if len(got) != 0 || err == nil || read.Load() > most {
+					t.Fatalf("%d messages, %d bytes: %v", len(got), read.Load(), err)
 				}
 				if k := fault.KindOf(err); k != fault.Temporary && k != fault.Failed {
 					t.Errorf("kind %v: %v", k, err)

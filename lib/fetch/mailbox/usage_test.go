@@ -190,7 +190,7 @@ func TestSecret(t *testing.T) {
 // TestSecretTimeout: a password command that takes too long is cut short, even if a process
 // that it has started goes on. That is temporary: the command need not be wrong.
 func TestSecretTimeout(t *testing.T) {
-	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 200; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
+	for _, command := range []string{"sleep 1000", "sh -c 'echo hunter2; sleep 1000; :'", "sh -c 'trap : TERM INT; read x </dev/zero'"} {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		begin := time.Now()
 		got, err := (Secret{Command: command}).Read(ctx, io.Discard)
@@ -198,7 +198,7 @@ func TestSecretTimeout(t *testing.T) {
 		if got != "" || err == nil || fault.KindOf(err) != fault.Temporary || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %q, %v", command, got, err)
 		}
-		if time.Since(begin) > time.Minute {
+		if time.Since(begin) > patience {
 			t.Errorf("%s: took %v", command, time.Since(begin))
 		}
 	}
@@ -217,23 +217,25 @@ func TestSecretFamily(t *testing.T) {
 		{"sleep 1000 & echo $! >>PIDS; echo hunter2", patience, false},
 		{"sleep 1000 >/dev/null 2>&1 & echo $! >>PIDS; echo hunter2", patience, false},
 		{"(trap : TERM INT HUP; while :; do sleep 1000; done) & echo $! >>PIDS; (sleep 1000 & echo $! >>PIDS); echo hunter2", patience, false},
-		{"echo $$ >>PIDS; sleep 1000 & echo $! >>PIDS; wait", 2 * time.Second, false},
+		{"echo $$ >>PIDS; sleep 1000 & echo $! >>PIDS; wait", 500 * time.Millisecond, false},
 		{"setsid -f sh -c 'echo $$ >>PIDS; exec sleep 1000' >/dev/null 2>&1; while [ ! -s PIDS ]; do :; done; echo hunter2", patience, true},
 		{"exit 1", patience, false},
 	} {
-		os.Remove(pids)
 		script := filepath.Join(dir, "script")
 		if err := os.WriteFile(script, []byte(strings.ReplaceAll(tt.command, "PIDS", pids)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), tt.timeout)
-		begin := time.Now()
-		got, err := (Secret{Command: "sh " + script}).Read(ctx, io.Discard)
-		cancel()
-		if (got == "hunter2") != (err == nil) || time.Since(begin) > time.Minute {
-			t.Errorf("%s: %q, %v in %v", tt.command, got, err, time.Since(begin))
+		var b []byte
+		for limit := tt.timeout; len(b) == 0 && limit <= patience; limit *= 2 { // as long as a busy machine takes to start it
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			got, err := (Secret{Command: "sh " + script}).Read(ctx, io.Discard)
+			if (got == "hunter2") != (err == nil) || (ctx.Err() != nil) != (tt.timeout < patience) {
+				t.Errorf("%s: %q, %v, %v", tt.command, got, err, ctx.Err())
+			}
+			cancel()
+			b, _ = os.ReadFile(pids)
 		}
-		b, _ := os.ReadFile(pids)
+		os.Remove(pids)
 		if (len(b) == 0) != (tt.command == "exit 1") {
 			t.Errorf("%s: started nothing", tt.command)
 		}
@@ -248,6 +250,28 @@ func TestSecretFamily(t *testing.T) {
 			if tt.lives {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
+		}
+	}
+}
+
+// TestSecretAfterAStop: what a command printed is read, also if this process could not begin to read before the
+// time for that was over, and though somebody holds the pipe open.
+func TestSecretAfterAStop(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"hunter2\n", "", strings.Repeat("x", maxPassword+1)} {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if got := printed(r); got != text {
+			t.Errorf("%d bytes of %d", len(got), len(text))
 		}
 	}
 }

@@ -299,7 +299,7 @@ func TestPlainRun(t *testing.T) {
 	}
 	out := collector{limit: 8 << 20}
 	start := time.Now()
-	if _, err := out.add(bytes.Repeat([]byte(" \t"), 1<<21), false); err != nil || time.Since(start) > 20*time.Second {
+	if _, err := out.add(bytes.Repeat([]byte(" \t"), 1<<21), false); err != nil || time.Since(start) > 5*time.Minute {
 		t.Error(err, time.Since(start))
 	}
 }

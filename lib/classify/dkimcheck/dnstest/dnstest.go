@@ -62,8 +62,11 @@ func Start(t testing.TB, zone Zone) *Server {
 	s := &Server{zone: zone}
 	var udp net.PacketConn
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		udp, err = net.ListenPacket("udp", tcp.Addr().String())
+	for n := 0; err == nil && udp == nil; n++ {
+		if udp, err = net.ListenPacket("udp", tcp.Addr().String()); err != nil && n < 100 { // another process may have it
+			tcp.Close()
+			tcp, err = net.Listen("tcp", "127.0.0.1:0")
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // The account of every server.
@@ -50,7 +51,7 @@ func Start(t testing.TB) *Server {
 	dir, err := os.MkdirTemp("/tmp", "pulse-cy")
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &Server{IMAP: freeAddr(t), JMAP: freeAddr(t), CA: filepath.Join(t.TempDir(), "ca.pem"), dir: dir}
+	s := &Server{IMAP: cmdlinetest.FreePort(t), JMAP: cmdlinetest.FreePort(t), CA: filepath.Join(t.TempDir(), "ca.pem"), dir: dir}
 	for _, sub := range []string{"mail", "conf/proc", "conf/lock", "conf/socket", "conf/db"} {
 		check(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
@@ -86,13 +87,6 @@ func unpacked(t testing.TB) fs.FS {
 		t.Skip("there is no Cyrus IMAP, which scripts/test unpacks (scripts/get-cyrus): a real server of JMAP was not read")
 	}
 	return os.DirFS(root)
-}
-
-func freeAddr(t testing.TB) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // owner returns the account as which Cyrus runs, which is not root.
@@ -203,7 +197,7 @@ EVENTS {
 `
 
 // patience is how long Cyrus may take to start, and to end, before it is killed.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // run starts Cyrus and returns once it listens. Its master ends its whole process group with
 // itself, so it gets one of its own.

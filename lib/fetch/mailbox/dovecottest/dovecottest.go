@@ -25,6 +25,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 // The account of every server.
@@ -64,7 +66,7 @@ func Start(t testing.TB, folders ...Folder) *Server {
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{
-		Addr: freeAddr(t), Clear: freeAddr(t), CA: filepath.Join(dir, "ca.pem"),
+		Addr: cmdlinetest.FreePort(t), Clear: cmdlinetest.FreePort(t), CA: filepath.Join(dir, "ca.pem"),
 		Maildir: filepath.Join(dir, "mail", User), dir: dir, uid: os.Getuid(), idled: map[string]bool{},
 	}
 	if s.uid == 0 {
@@ -98,13 +100,6 @@ func binary(t testing.TB) string {
 	}
 	t.Fatal("dovecot is missing: apt-get install dovecot-imapd")
 	return ""
-}
-
-func freeAddr(t testing.TB) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // Deliver puts a message into new/ of the Maildir, as a delivery agent would.
@@ -248,7 +243,7 @@ service anvil {
 `
 
 // patience is how long Dovecot may take to start, and to end, before it is killed.
-const patience = 2 * time.Minute
+const patience = 10 * time.Minute
 
 // run starts Dovecot and returns once it says that it listens.
 func (s *Server) run(t testing.TB, path, conf string) {
