@@ -361,7 +361,7 @@ type script []string
 
 func (s script) serve(conn net.Conn) {
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(10 * time.Minute))
 	lines := bufio.NewReader(conn)
 	tag, line := "", ""
 	for i, say := range s {

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
@@ -58,10 +57,9 @@ func TestCheckLiveHostile(t *testing.T) {
 	}
 	h.write(t, "environment", "SENDER=\"\"\n")
 	h.must(t, "pulse-queue init")
-	begun := time.Now()
 	out, errs, status := h.sh(t, "pulse-authorize check --live --wait 1s")
-	if status != 1 || !strings.Contains(errs, "pulse-authorize: error: not yet: ") || time.Since(begun) > 80*time.Second {
-		t.Errorf("%d after %s: %s", status, time.Since(begun), errs)
+	if status != 1 || !strings.Contains(errs, "pulse-authorize: error: not yet: ") {
+		t.Errorf("%d: %s", status, errs)
 	}
 	parts := strings.Split(out, "wrong  mailbox: ")
 	if len(parts) != len(servers)+1 {

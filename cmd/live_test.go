@@ -122,7 +122,7 @@ func TestCheckLive(t *testing.T) {
 
 	done := make(chan string, 1)
 	go func() {
-		out, errs, status := h.sh(t, "("+check+"2m) 2>&1 | tee said; exit ${PIPESTATUS[0]}")
+		out, errs, status := h.sh(t, "("+check+"20m) 2>&1 | tee said; exit ${PIPESTATUS[0]}")
 		done <- fmt.Sprint(status, out, errs)
 	}()
 	subject := ""

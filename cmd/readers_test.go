@@ -18,7 +18,7 @@ import (
 func TestStoppedReader(t *testing.T) {
 	queue := filepath.Join(t.TempDir(), "queue")
 	pulseQueue := func(args ...string) *exec.Cmd {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // of a lock's 60
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // one that waits for a lock fails after one
 		t.Cleanup(cancel)
 		cmd := exec.CommandContext(ctx, filepath.Join(bin, "pulse-queue"), append(args, "--queue", queue)...)
 		cmd.Env, cmd.Stderr = []string{"HOME=" + filepath.Dir(queue)}, os.Stderr

@@ -113,7 +113,7 @@ func follow(r io.Reader, on func(text []byte)) *stream {
 // take waits for the end of a command's output and takes it.
 func (s *stream) take(t *testing.T) (text, status string) {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(10 * time.Minute)
 	for {
 		s.mu.Lock()
 		before, after, found := bytes.Cut(s.text, []byte(done))

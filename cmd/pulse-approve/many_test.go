@@ -128,7 +128,7 @@ func TestTwoHundredNoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.types(s.turns())
-	for i, began := 0, time.Now(); time.Since(began) < time.Minute && !strings.Contains(d.must("", "pulse-queue", "stats", "--json"), `"rejected":200`); i++ {
+	for i, began := 0, time.Now(); time.Since(began) < 10*time.Minute && !strings.Contains(d.must("", "pulse-queue", "stats", "--json"), `"rejected":200`); i++ {
 		d.add(to(fmt.Sprint("later", i)))
 	}
 	screen := s.ends(0)

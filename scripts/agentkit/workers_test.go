@@ -151,7 +151,7 @@ func (s *shift) queue(t *testing.T, args ...string) string {
 
 func (s *shift) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 35*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, filepath.Dir(authorize)+"/pulse-queue", args...)
 	cmd.Dir, cmd.WaitDelay, cmd.Env = s.inside, 10*time.Second, s.environment()
@@ -181,7 +181,7 @@ type line struct {
 // working returns the arguments that run the worker.
 func (s *shift) working(t *testing.T) []string {
 	t.Helper()
-	cmd := []string{"run", "--proposals", "--timeout", "4m"}
+	cmd := []string{"run", "--proposals", "--timeout", "30m"}
 	if u := account(t); u != nil {
 		cmd = append(cmd, "--as", u.Username)
 	}

@@ -21,8 +21,8 @@ import (
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
-// patience is how long one command may take.
-const patience = 60 * time.Second
+// patience is how long one command may take, beside all that works here.
+const patience = 10 * time.Minute
 
 // desk is a queue and everything needed to work on it.
 type desk struct {

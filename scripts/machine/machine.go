@@ -21,7 +21,7 @@ import (
 )
 
 // Patience is how long a command may take that should take seconds, while others work here.
-const Patience = 2 * time.Minute
+const Patience = 10 * time.Minute
 
 // Machine is known by its first process, as it is numbered here; 0: it is off.
 type Machine struct{ Leader int }

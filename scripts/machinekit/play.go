@@ -161,7 +161,7 @@ func (w *world) working() error {
 		w.awake.Add(1)
 		go w.machines[name].answer()
 	}
-	return w.until("mail was sent", 15*time.Second, func() (bool, error) { return len(w.noted("sent", "send")) > 0, nil })
+	return w.until("mail was sent", func() (bool, error) { return len(w.noted("sent", "send")) > 0, nil })
 }
 
 // stream hands in mail for as long as machines are taken away.
@@ -193,7 +193,7 @@ func (w *world) caught(subject, file string) (*computer, error) {
 	if err := w.hand(subject); err != nil {
 		return nil, err
 	}
-	err := w.until(subject+" is in "+file, 90*time.Second, func() (bool, error) { return len(w.noted(file, subject)) > 0, nil })
+	err := w.until(subject+" is in "+file, func() (bool, error) { return len(w.noted(file, subject)) > 0, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,17 @@ func (w *world) cutOff() (err error) {
 	w.since = time.Now()
 	w.ended = make(chan error, 1)
 	go func() {
-		err := w.until("the worker that was cut off is ended", 100*time.Second, func() (bool, error) {
-			_, err := w.cut.Sh("! pgrep -x sleep -u pulse-worker >/dev/null")
-			return err == nil, nil
+		var twice error
+		err := w.until("the worker that was cut off is ended", func() (bool, error) {
+			starts := len(w.noted("asked", "long cut off"))
+			alive, err := w.cut.Sh("pgrep -x sleep -u pulse-worker || :")
+			if alive != "" && starts > 1 {
+				twice = errors.New("the task was started elsewhere while its worker lived")
+			}
+			return alive == "" || twice != nil, err
 		})
 		w.lasted = time.Since(w.since)
-		w.ended <- err
+		w.ended <- errors.Join(err, twice)
 	}()
 	return w.cut.cable("down")
 }
@@ -44,7 +49,7 @@ func (w *world) runner() error {
 	if err := w.restarted(m); err != nil {
 		return err
 	}
-	return w.until("it is asked once more", 60*time.Second, func() (bool, error) { return len(w.noted("asked", "long off")) == 2, nil })
+	return w.until("it is asked once more", func() (bool, error) { return len(w.noted("asked", "long off")) == 2, nil })
 }
 
 // sender turns it off in a hand-over. A person says yes again, and it is handed over again.
@@ -56,7 +61,7 @@ func (w *world) sender() error {
 	if err := w.restarted(m); err != nil {
 		return err
 	}
-	return w.until("a person says yes again", 60*time.Second, func() (bool, error) { return len(w.noted("sent", "slow send")) == 2, nil })
+	return w.until("a person says yes again", func() (bool, error) { return len(w.noted("sent", "slow send")) == 2, nil })
 }
 
 // primary loses the first server, as the page says.
@@ -86,7 +91,7 @@ func (w *world) healed() error {
 		return err
 	}
 	w.apart = append(w.apart, fmt.Sprintf("%s was cut off; its worker was ended after %.0f s", w.cut.name, w.lasted.Seconds()))
-	err = w.until("it is started elsewhere", 60*time.Second, func() (bool, error) { return len(w.noted("asked", "long cut off")) == 2, nil })
+	err = w.until("it is started elsewhere", func() (bool, error) { return len(w.noted("asked", "long cut off")) == 2, nil })
 	if err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (w *world) drained() error {
 	close(w.enough)
 	w.streaming.Wait()
 	m := w.machines["gate2"]
-	err := w.until("all is done", 60*time.Second, func() (bool, error) {
+	err := w.until("all is done", func() (bool, error) {
 		out, err := m.Sh(m.as("pulse-queue list --json; pulse-queue outbox; pulse-queue list --json"))
 		if err != nil || out != "" {
 			return false, err

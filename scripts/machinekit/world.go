@@ -45,7 +45,7 @@ subject=$(jq -r .message.subject)
 first= # made before it is known outside: what is known may lose its power
 case $subject in long*) ! mkdir "/srv/first/$subject" 2>/dev/null || first=yes ;; esac
 echo "$PULSE_TASK $PULSE_FENCE $(hostname) $subject" >>/srv/asked
-[ -z "$first" ] || exec sleep 600
+[ -z "$first" ] || exec sleep infinity
 case $subject in *send*) printf '{"action":"external_send","target":["friend@example.org"],"args":{"subject":"%s","text":"."}}\n' "$subject" ;; esac
 `
 
@@ -55,7 +55,7 @@ subject=$(jq -r .request.args.subject)
 first=
 case $subject in slow*) ! mkdir "/srv/first/effect $subject" 2>/dev/null || first=yes ;; esac
 echo "$PULSE_TASK $PULSE_FENCE $(hostname) $subject" >>/srv/sent
-[ -z "$first" ] || exec sleep 600
+[ -z "$first" ] || exec sleep infinity
 `
 
 // prepare makes what is outside, and what all machines have below /usr/local.

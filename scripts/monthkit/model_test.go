@@ -153,14 +153,14 @@ func (w *world) judge(t *ticket, l *line) {
 			w.disagree("task %s was refused, and nobody was asked", t.id)
 		}
 	case "resurfaced":
-		if t.state == "awaiting_review" && age < 72*time.Hour-time.Minute {
+		if t.state == "awaiting_review" && age < 72*time.Hour-patience {
 			w.disagree("task %s is told of again after %s", t.id, age)
 		}
 	case "expired":
-		if t.told.IsZero() || w.now.Sub(t.told) < 24*time.Hour {
+		if t.told.IsZero() || w.now.Sub(t.told) < 24*time.Hour-patience {
 			w.disagree("task %s expires, and was told of again at %s", t.id, t.told)
 		}
-		if age < 336*time.Hour-time.Minute {
+		if age < 336*time.Hour-patience {
 			w.disagree("task %s expires after %s", t.id, age)
 		}
 	case "pruned":
@@ -195,7 +195,7 @@ func (w *world) worked(what, id string) {
 }
 
 // window is a day as the caps count it, less what real time has moved meanwhile.
-const window = 24*time.Hour - 2*time.Minute
+const window = 24*time.Hour - patience
 
 // capped counts a start against the caps in any true 24 hours.
 func (w *world) capped(s start) {
@@ -210,7 +210,7 @@ func (w *world) capped(s start) {
 		if o.external {
 			external++
 		}
-		if o.sender == s.sender && w.now.Sub(o.at) < 58*time.Minute {
+		if o.sender == s.sender && w.now.Sub(o.at) < time.Hour-patience {
 			hour++
 		}
 	}

@@ -19,7 +19,7 @@ var spared []int
 
 // powerOff ends all that came from this process, whoever its parent is by now.
 func powerOff() error {
-	for range 1000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		list := slices.DeleteFunc(descendants(os.Getpid()), func(pid int) bool { return slices.Contains(spared, pid) })
 		if len(list) == 0 {
 			return nil

@@ -84,8 +84,9 @@ func (w *world) command(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
-// patience is how long a line may take, in real time.
-const patience = time.Minute
+// patience is how long a line may take, in real time, and so how much later than its beginning anything of it
+// may be: by so much the model is off.
+const patience = 5 * time.Minute
 
 // sh runs a line, and returns what it printed.
 func (w *world) sh(line string) (out string, err error) {

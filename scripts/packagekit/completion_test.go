@@ -43,7 +43,7 @@ func (s *shell) typed(t *testing.T, line string) string {
 	if _, err := io.WriteString(s, line+"\r"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := s.SetReadDeadline(time.Now().Add(10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	for b := make([]byte, 1<<16); ; {

@@ -47,7 +47,7 @@ func (e *elsewhere) arrival(dir string) (next func() string) {
 	e.t.Cleanup(func() { events.Close() })
 	_, err = unix.InotifyAddWatch(fd, dir, unix.IN_MOVED_TO)
 	e.do(err)
-	e.do(events.SetReadDeadline(time.Now().Add(time.Minute)))
+	e.do(events.SetReadDeadline(time.Now().Add(10 * time.Minute)))
 	return func() string {
 		e.t.Helper()
 		b := make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1)
@@ -106,7 +106,7 @@ func TestFromNoticeToStart(t *testing.T) {
 		}
 		took := at - float64(began.UnixNano())/1e9
 		t.Logf("%s: %.2f s from the command that tells of a task to its started effect, with the key under another account", kind, took)
-		if took > 60 {
+		if took > 600 {
 			t.Errorf("%s: %.1f s", kind, took)
 		}
 		if _, err := os.Stat(e.path("spool/answers/" + id)); err == nil {

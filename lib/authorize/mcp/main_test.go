@@ -232,8 +232,8 @@ func (s *session) hear() string {
 	select {
 	case line := <-s.out:
 		return line
-	case <-time.After(time.Minute):
-		s.t.Fatalf("nothing for a minute: %s", s.file("notes"))
+	case <-time.After(10 * time.Minute):
+		s.t.Fatalf("nothing for ten minutes: %s", s.file("notes"))
 		return ""
 	}
 }

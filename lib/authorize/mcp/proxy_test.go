@@ -100,7 +100,7 @@ func TestMany(t *testing.T) {
 	s.ends(0)
 	s.reached()
 	stacks := make([]byte, 1<<20)
-	for end := time.Now().Add(time.Minute); bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("mcp.(*Proxy)")); runtime.Gosched() {
+	for end := time.Now().Add(10 * time.Minute); bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("mcp.(*Proxy)")); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("left behind: %s", stacks)
 		}
@@ -367,7 +367,7 @@ func TestEnds(t *testing.T) {
 			for _, name := range []string{"pid", "child"} {
 				for _, line := range s.file(name) {
 					// What was killed and has no parent here may take a moment.
-					for end := time.Now().Add(time.Minute); lives(t, strings.TrimSpace(line)); runtime.Gosched() {
+					for end := time.Now().Add(10 * time.Minute); lives(t, strings.TrimSpace(line)); runtime.Gosched() {
 						if time.Now().After(end) {
 							t.Fatalf("%s still runs", name)
 						}
@@ -386,7 +386,7 @@ func (s signalled) Error() string { return syscall.Signal(s).String() }
 // awaitFile waits until a server has written a file.
 func awaitFile(s *session, name string) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); len(s.file(name)) == 0; runtime.Gosched() {
+	for end := time.Now().Add(10 * time.Minute); len(s.file(name)) == 0; runtime.Gosched() {
 		if time.Now().After(end) {
 			s.t.Fatalf("there is no %s", name)
 		}

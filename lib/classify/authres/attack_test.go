@@ -4,9 +4,10 @@ import (
 	"errors"
 	"iter"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/cmdline/cmdlinetest"
 )
 
 var attacks = []struct {
@@ -244,22 +245,11 @@ func TestLinear(t *testing.T) {
 	} {
 		for _, head := range []string{"", "a; b=c ", `a; b=c d="`, "a; b=c (", "a;"} {
 			in := head + strings.Repeat(unit, (maxLen-len(head))/len(unit))
-			start := cpu(t)
+			start := cmdlinetest.Computed(t)
 			parseValue(in)
-			if d := cpu(t) - start; d > 250*time.Millisecond {
+			if d := cmdlinetest.Computed(t) - start; d > 250*time.Millisecond {
 				t.Errorf("%s after %q: %v for %d bytes", name, head, d, len(in))
 			}
 		}
 	}
-}
-
-// cpu returns the time that this process has computed. What else the machine does takes none
-// of it.
-func cpu(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

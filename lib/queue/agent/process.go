@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	grace       = 10 * time.Second // between SIGTERM and SIGKILL, and for what a client leaves behind
-	maxStderr   = 4 << 10
-	maxLine     = 64 << 20 // bytes of a line of a transcript
-	versionTime = time.Minute
+	grace     = 10 * time.Second // between SIGTERM and SIGKILL, and for what a client leaves behind
+	maxStderr = 4 << 10
+	maxLine   = 64 << 20 // bytes of a line of a transcript
 )
 
 // process is a client that runs.
@@ -163,7 +162,7 @@ func (t *tail) bytes() []byte {
 
 // version asks a client for its version: the first word that begins with a digit.
 func (t *turn) version(ctx context.Context, env []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
 	out, err := t.command(ctx, env, t.home.dir, []string{"--version"}).Output()
 	var exit *exec.ExitError

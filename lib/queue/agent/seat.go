@@ -29,11 +29,11 @@ type seat struct {
 // use is a use of a tool in the client's transcript.
 type use struct{ id, tool string }
 
-// A client may take so long until its hook has said hello, and so long after its first turn has
-// ended.
+// A client may take so long until it says its version, or its hook has said hello, and so long after its first
+// turn has ended. One computes for seven seconds before that, and for minutes where others compute as well.
 const (
-	helloWithin = time.Minute
-	helloAfter  = 10 * time.Second
+	helloWithin = 5 * time.Minute
+	helloAfter  = time.Minute
 )
 
 // begin tells the judge which client is started. An error says why it may not be.

@@ -53,7 +53,7 @@ func openBrowser(t *testing.T) *browser {
 	cmd.ExtraFiles = []*os.File{in, out}
 	// All of its processes have this pipe, so that Wait returns once none of them writes to its
 	// directory any more.
-	cmd.Stderr, cmd.WaitDelay = struct{ io.Writer }{io.Discard}, time.Minute
+	cmd.Stderr, cmd.WaitDelay = struct{ io.Writer }{io.Discard}, 10*time.Minute
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func openBrowser(t *testing.T) *browser {
 	in.Close()
 	out.Close()
 	b.to, b.from = to, bufio.NewReader(from)
-	stuck := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
+	stuck := time.AfterFunc(10*time.Minute, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		to.Close() // which it takes as its end
 		from.Close()

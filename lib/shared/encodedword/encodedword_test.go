@@ -40,7 +40,7 @@ func TestLinear(t *testing.T) {
 		for ok := true; ok; {
 			_, _, s, ok = Cut(s)
 		}
-		if took := time.Since(start); took > time.Minute {
+		if took := time.Since(start); took > 10*time.Minute {
 			t.Errorf("%v", took)
 		}
 	}

@@ -66,7 +66,7 @@ func listenAt(t *testing.T, network, address string) net.Listener {
 
 // hello dials and reads what the listener says.
 func hello(d *Dialer, address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	conn, err := d.Dial(ctx, address)
 	if err != nil {

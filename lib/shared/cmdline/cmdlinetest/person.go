@@ -15,7 +15,7 @@ import (
 )
 
 // Patience is how long a person waits for a command to say something, while others work here.
-const Patience = 2 * time.Minute
+const Patience = 10 * time.Minute
 
 // Person sits at a terminal in which a command runs.
 type Person struct {
