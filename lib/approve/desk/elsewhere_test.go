@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // lineOf returns the line that statement prints for the queue's owner.
@@ -61,7 +62,7 @@ func TestSupersededElsewhere(t *testing.T) {
 	w.must(intake, w.signs("id", w.lineOf(intake, id)), "pulse-approve", "yes", id, "--signature", "-")
 	saved := w.approvalOf(id)
 	w.must(intake, "", "pulse-queue", "cancel", id)
-	w.second() // times count in whole seconds
+	second() // times count in whole seconds
 	if status, screen := w.answer([]string{"PULSE_KEY=" + w.path("keys/id")}, "pulse-queue", "requeue", id); status != 0 {
 		t.Fatalf("exit %d:\n%s", status, screen)
 	}
@@ -74,13 +75,8 @@ func TestSupersededElsewhere(t *testing.T) {
 	}
 }
 
-// second lets the queue's clock show another second.
-func (w *world) second() {
-	w.t.Helper()
-	now := func() string { return strings.TrimSpace(w.must(0, "", "/bin/date", "+%s")) }
-	for was := now(); was == now(); {
-	}
-}
+// second waits until the clock shows another second.
+func second() { time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) }
 
 // TestTakenAtOnce: of many commands that take the same answer one does, and a no that comes
 // at the same time as a yes does not count beside it.

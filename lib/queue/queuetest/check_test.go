@@ -72,7 +72,7 @@ func (m memory) PowerCut(*rand.Rand) {}
 func (m memory) Sound() error        { return nil }
 func (m memory) Sum(bool) string     { return "" }
 
-func TestMemory(t *testing.T) {
+func TestLifeInMemory(t *testing.T) {
 	w, err := NewWorld(medium(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +86,9 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
+}
+
+func TestStorm(t *testing.T) {
 	m := NewMemory()
 	if err := Storm(func() (store.Store, error) { return m, nil }, 8, 20); err != nil {
 		t.Error(err)
