@@ -322,3 +322,47 @@ func TestOneDialer(t *testing.T) {
 		t.Errorf("%d found, %v", found, err)
 	}
 }
+
+// TestNothingIsCompiledAtTheStart: no package makes a pattern or a template of its own when a
+// command starts, because almost every command links it and most starts do not need it.
+func TestNothingIsCompiledAtTheStart(t *testing.T) {
+	eachFile(t, func(path string, f *ast.File) {
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.GenDecl); ok && compiles(d) && !strings.HasSuffix(f.Name.Name, "test") {
+				t.Errorf("%s: lazy.Regexp or sync.OnceValue makes it when it is first used", path)
+			}
+		}
+	})
+}
+
+// TestNothingIsCompiledAtTheStartFinds holds the check against what it is made for.
+func TestNothingIsCompiledAtTheStartFinds(t *testing.T) {
+	for line, want := range map[string]bool{
+		"var x = regexp.MustCompile(`a`)":                           true,
+		"var x = f(template.Must(y))":                               true,
+		"var x = struct{ r any }{regexp.MustCompilePOSIX(`a`)}":     true,
+		"var x = lazy.Regexp(`a`)":                                  false,
+		"var x = func() any { return regexp.MustCompile(`a`) }":     false,
+		"var x = sync.OnceValue(func() any { template.Must(nil) })": false,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "", "package p; "+line, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := compiles(f.Decls[0].(*ast.GenDecl)); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+// compiles reports whether a declaration makes a pattern or a template, except in a function.
+func compiles(d *ast.GenDecl) (found bool) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		if call, ok := n.(*ast.SelectorExpr); ok {
+			found = found || strings.HasPrefix(call.Sel.Name, "MustCompile") || call.Sel.Name == "Must"
+		}
+		_, isFunc := n.(*ast.FuncLit)
+		return !isFunc
+	})
+	return found
+}

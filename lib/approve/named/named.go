@@ -9,13 +9,13 @@ package named
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"pulse/lib/shared/address"
+	"pulse/lib/shared/lazy"
 )
 
 // Source is a message or a request of the conversation that an effect belongs to.
@@ -159,7 +159,7 @@ var (
 var rules = []string{part, "----", "____", "====", "~~~~"}
 
 // year is in the line above what is quoted, as in On Mon, 2 Nov 2026 Ann wrote: in any language.
-var year = regexp.MustCompile(`\b(19|20)[0-9]{2}\b`)
+var year = lazy.Regexp(`\b(19|20)[0-9]{2}\b`)
 
 // passesOn reports whether something follows a line that another person may have written.
 func passesOn(l string) bool {
@@ -169,7 +169,7 @@ func passesOn(l string) bool {
 	ends := func(s string) bool { return strings.HasSuffix(plain, s) }
 	return slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(l, r) }) ||
 		slices.ContainsFunc(senders, starts) || slices.ContainsFunc(writers, ends) ||
-		ends(":") && (year.MatchString(plain) || strings.Contains(plain, "@") && strings.Contains(plain, ">"))
+		ends(":") && (year().MatchString(plain) || strings.Contains(plain, "@") && strings.Contains(plain, ">"))
 }
 
 // in reports whether a text has one of the words, as a whole one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -126,7 +127,7 @@ func together(names []string) bool {
 func skeleton(text string) (plain string, ok bool) {
 	var b strings.Builder
 	for _, r := range text {
-		if like, found := twins[r]; found {
+		if like, found := twins()[r]; found {
 			ok, r = true, like
 		}
 		if r >= utf8.RuneSelf {
@@ -139,14 +140,16 @@ func skeleton(text string) (plain string, ok bool) {
 
 // twins are letters that most fonts draw like an ASCII one: the lower case of UTS
 // 39's confusables that can stand in a domain, and capitals that stand in mail.
-var twins = pairs(
-	"абвгеѕіјӏкмнорстухьһԁԛԝѵүҽғ", "a6bresijlkmhopctyxbhdqwvyef", // Cyrillic
-	"АВЕЅІЈКМНОРСТУХ", "ABESIJKMHOPCTYX",
-	"αβγεηικνορστυχωϲϳ", "abyenikvopotuxwcj", // Greek
-	"ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX",
-	"օսոհցզաքյ", "ounhgqwpj", // Armenian
-	"ıɑɡɩʋƅ", "iagivb", // Latin beyond ASCII
-)
+var twins = sync.OnceValue(func() map[rune]rune {
+	return pairs(
+		"абвгеѕіјӏкмнорстухьһԁԛԝѵүҽғ", "a6bresijlkmhopctyxbhdqwvyef", // Cyrillic
+		"АВЕЅІЈКМНОРСТУХ", "ABESIJKMHOPCTYX",
+		"αβγεηικνορστυχωϲϳ", "abyenikvopotuxwcj", // Greek
+		"ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX",
+		"օսոհցզաքյ", "ounhgqwpj", // Armenian
+		"ıɑɡɩʋƅ", "iagivb", // Latin beyond ASCII
+	)
+})
 
 // pairs makes a table from pairs of texts of the same length.
 func pairs(texts ...string) map[rune]rune {

@@ -77,10 +77,10 @@ func TestAlike(t *testing.T) {
 
 // TestTwins: the table maps letters beyond ASCII to ASCII ones.
 func TestTwins(t *testing.T) {
-	if len(twins) < 80 {
-		t.Errorf("%d twins", len(twins))
+	if len(twins()) < 80 {
+		t.Errorf("%d twins", len(twins()))
 	}
-	for r, plain := range twins {
+	for r, plain := range twins() {
 		if r < utf8.RuneSelf || plain >= utf8.RuneSelf {
 			t.Errorf("%q looks like %q", r, plain)
 		}

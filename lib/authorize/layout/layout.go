@@ -11,11 +11,11 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/safefile"
 )
 
@@ -73,7 +73,7 @@ func Read(file string, asked bool) (*Layout, error) {
 }
 
 // assignment is a line that systemd and bash read alike.
-var assignment = regexp.MustCompile("^([A-Za-z_][A-Za-z0-9_]*)=(\"[^\"$`\\\\]*\"|[A-Za-z0-9_@%+=:,./-]*)$")
+var assignment = lazy.Regexp("^([A-Za-z_][A-Za-z0-9_]*)=(\"[^\"$`\\\\]*\"|[A-Za-z0-9_@%+=:,./-]*)$")
 
 // Variables reads lines NAME="value", of which the last of a name counts.
 func Variables(file string) (map[string]string, error) {
@@ -87,7 +87,7 @@ func Variables(file string) (map[string]string, error) {
 		if line == "" || line[0] == '#' && !strings.HasSuffix(line, `\`) { // systemd may join the next line to it
 			continue
 		}
-		m := assignment.FindStringSubmatch(line)
+		m := assignment().FindStringSubmatch(line)
 		if m == nil {
 			return nil, fault.Usagef(`NAME="value", without $, backslash and backquote`, "environment: %s:%d: not a line that systemd and bash read alike", file, i+1)
 		}

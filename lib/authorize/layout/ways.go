@@ -3,8 +3,9 @@ package layout
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"pulse/lib/shared/lazy"
 )
 
 // Where text goes. Unknown is said of whatever is not certain: nothing is guessed to be safe.
@@ -47,7 +48,7 @@ var programs = map[string]string{
 // program is given which tasks.
 var (
 	flagsOf   = map[string]string{"READER": "READ_FLAGS", "WORKER": "RUN_FLAGS"}
-	sameTasks = regexp.MustCompile(`^(--?(proposals(=\S*)?|(env|max|timeout|notify)(=\S*| [^- ]\S*)) )*`)
+	sameTasks = lazy.Regexp(`^(--?(proposals(=\S*)?|(env|max|timeout|notify)(=\S*| [^- ]\S*)) )*`)
 )
 
 // Named returns the name of a program that comes with pulse, below its directory; empty: it is none.
@@ -66,7 +67,7 @@ func (l *Layout) Way(variable, account string) Way {
 		return l.Absent(variable)
 	}
 	flags := strings.Join(strings.Fields(l.Values[flagsOf[variable]]), " ") + " "
-	if odd, _, _ := strings.Cut(flags[len(sameTasks.FindString(flags)):], " "); odd != "" { // a program, or a flag for other tasks, another queue or policy
+	if odd, _, _ := strings.Cut(flags[len(sameTasks().FindString(flags)):], " "); odd != "" { // a program, or a flag for other tasks, another queue or policy
 		return Way{Where: Unknown, Why: flagsOf[variable] + " has " + odd + ", which may start something else"}
 	}
 	name := Named(words[0])

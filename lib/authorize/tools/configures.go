@@ -3,12 +3,12 @@ package tools
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/request"
 	"pulse/lib/shared/terms"
@@ -31,8 +31,8 @@ type Place struct {
 // told to, as plain returns them. Most such files are in a directory, or have a name, that
 // begins with a dot.
 var (
-	instructions = regexp.MustCompile(`^((agents|claude|codex|crush|gemini|qwen|warp)([.](local|override))?[.]md|(crush|opencode)[.]jsonc?)$`)
-	short        = regexp.MustCompile(`^[^.~]{1,7}~[0-9]{1,6}([.][^.]{1,3})?$`)
+	instructions = lazy.Regexp(`^((agents|claude|codex|crush|gemini|qwen|warp)([.](local|override))?[.]md|(crush|opencode)[.]jsonc?)$`)
+	short        = lazy.Regexp(`^[^.~]{1,7}~[0-9]{1,6}([.][^.]{1,3})?$`)
 )
 
 // head is the file without which git takes no directory for a repository.
@@ -51,9 +51,9 @@ func Configures(path string) (component, why string) {
 		switch last := i == len(names)-1; {
 		case strings.HasPrefix(folded, "."):
 			return name, "begins with a dot, as settings do that a later run, git or a shell obeys"
-		case short.MatchString(file):
+		case short().MatchString(file):
 			return name, "may be the short name of another file"
-		case last && instructions.MatchString(file):
+		case last && instructions().MatchString(file):
 			return name, "is what agents take their instructions or servers from"
 		case last && file == head:
 			return name, "makes git take a directory for a repository, and run what its config says"

@@ -3,7 +3,6 @@ package message
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,6 +13,7 @@ import (
 
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/envelope"
+	"pulse/lib/shared/lazy"
 )
 
 // leaveOut counts what of the body the text does not have as it stands, besides what was
@@ -86,10 +86,10 @@ func partBegins(b []byte) bool {
 		}
 		b = b[at+1:]
 	}
-	return describedPart.Match(b)
+	return describedPart().Match(b)
 }
 
-var describedPart = regexp.MustCompile(`(?im)^--.*\n(?:(?:[!-9;-~]+[ \t]*:|[ \t]).*\n)*?content-[a-z-]+[ \t]*:`)
+var describedPart = lazy.Regexp(`(?im)^--.*\n(?:(?:[!-9;-~]+[ \t]*:|[ \t]).*\n)*?content-[a-z-]+[ \t]*:`)
 
 // marked reports whether a text has a tag or a comment of HTML. As plain text it shows what
 // no mail program shows of HTML.
@@ -163,14 +163,14 @@ func (p *parser) says(said string, whole bool, other texts) bool {
 		}
 		stream, found = stream[at+len(word):], found+len(word)
 	}
-	return len(letters(links.ReplaceAllString(said, ""))) <= 2*found+slack
+	return len(letters(links().ReplaceAllString(said, ""))) <= 2*found+slack
 }
 
 // slack is for a text that is short, in bytes.
 const slack = 16
 
 // links are what plain forms have in place of a link or a picture.
-var links = regexp.MustCompile(`<[^<>]*>|\[[^\[\]]*\]`)
+var links = lazy.Regexp(`<[^<>]*>|\[[^\[\]]*\]`)
 
 // plain returns the text of parts, as far as it is compared, and whether that is all of it.
 func (p *parser) plain(t texts) (string, bool) {

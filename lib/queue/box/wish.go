@@ -4,11 +4,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 )
 
 const usage = "box [--model SOCKET] [--env NAME] [--ro PATH] [--rw DIR] -- CMD [ARG...]"
@@ -69,10 +69,10 @@ func isSocket(path string) bool {
 	return err == nil && info.Mode().Type() == fs.ModeSocket
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (w *wish) passes(name string) error {
-	if !variable.MatchString(name) { // it may be a secret
+	if !variable().MatchString(name) { // it may be a secret
 		return fault.Usagef("export NAME, and then --env NAME", "--env wants the name of a variable alone")
 	}
 	if _, ok := os.LookupEnv(name); !ok {

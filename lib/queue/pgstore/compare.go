@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"pulse/lib/queue/store"
 	"pulse/lib/shared/approval"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
+	"pulse/lib/shared/lazy"
 	"pulse/lib/shared/record"
 	"pulse/lib/shared/task"
 )
@@ -91,12 +91,12 @@ func names(line, who []byte, alone bool) bool {
 // proven of it. What closes a task names an effect instead.
 func wrote(l *audit.Line, who string, alone bool) bool {
 	grants := l.Approval != nil && len(l.Approval.Grants) > 0
-	return (l.By == notPlain.ReplaceAllString(who, "?") || l.Event == task.Closed) &&
+	return (l.By == notPlain().ReplaceAllString(who, "?") || l.Event == task.Closed) &&
 		(l.Level == "" || grants || alone == (l.Level == approval.User))
 }
 
 // notPlain is what the server's function quoted replaces.
-var notPlain = regexp.MustCompile(`[^ !#-\[\]-~]`)
+var notPlain = lazy.Regexp(`[^ !#-\[\]-~]`)
 
 // stream runs a query and calls fn for every row, which is good until fn returns.
 func (s *Store) stream(ctx context.Context, q stmt, fn func(row) error) error {

@@ -2,11 +2,12 @@ package pgstore
 
 import (
 	"context"
-	"regexp"
+
+	"pulse/lib/shared/lazy"
 )
 
 // function finds the functions in Schema.
-var function = regexp.MustCompile(`(?s)CREATE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$`)
+var function = lazy.Regexp(`(?s)CREATE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$`)
 
 // rights asks for what is wrong with the schema besides what its functions do: what anybody may
 // whom schema.sql does not name, what would run besides them, and who could change them.
@@ -57,7 +58,7 @@ const sums = `('words', '3aea615f65d9fe24da4e872325efeb80'), ('rights', 'd495d3d
 // schema compares the schema with what Schema makes.
 func (c *comparison) schema(ctx context.Context) {
 	want := map[string]bool{}
-	for _, m := range function.FindAllStringSubmatch(Schema, -1) {
+	for _, m := range function().FindAllStringSubmatch(Schema, -1) {
 		want[m[1]+m[2]] = true
 	}
 	c.each(ctx, "SELECT proname::text, prosrc FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace", func(r row) {

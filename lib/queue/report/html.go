@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"sync"
 
 	"pulse/lib/shared/escape"
 )
@@ -20,18 +21,20 @@ var (
 	//go:embed page.css
 	sheetStyle string
 
-	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-		"parts":   func(word string) []string { return strings.SplitAfter(word, "_") },
-		"number":  func(column string) bool { return column[0] == '#' },
-		"heading": func(column string) string { return strings.TrimPrefix(column, "#") },
-		"clip":    func(text string) string { return escape.Clip(escape.Message(text), sheetFinding) },
-		"more": func(all, named int) string {
-			if all == named {
-				return ""
-			}
-			return fmt.Sprintf("And %d more:", all-named)
-		},
-	}).Parse(pageText))
+	pageTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"parts":   func(word string) []string { return strings.SplitAfter(word, "_") },
+			"number":  func(column string) bool { return column[0] == '#' },
+			"heading": func(column string) string { return strings.TrimPrefix(column, "#") },
+			"clip":    func(text string) string { return escape.Clip(escape.Message(text), sheetFinding) },
+			"more": func(all, named int) string {
+				if all == named {
+					return ""
+				}
+				return fmt.Sprintf("And %d more:", all-named)
+			},
+		}).Parse(pageText))
+	})
 )
 
 // pageHead is what stands before the body: a policy (Content Security Policy Level 3) which
@@ -57,7 +60,7 @@ func (p *Page) HTML(exports []string) ([]byte, error) {
 // it is made visible last, in every line.
 func (s *sheet) html() ([]byte, error) {
 	var body bytes.Buffer
-	if err := pageTemplate.Execute(&body, s); err != nil {
+	if err := pageTemplate().Execute(&body, s); err != nil {
 		return nil, err
 	}
 	page := []byte(pageHead())
