@@ -64,8 +64,8 @@ func TestQuit(t *testing.T) {
 // that its parent ignored, as a shell does for what runs in the background. Only SIGHUP
 // stays ignored (nohup).
 func TestQuitIdle(t *testing.T) {
-	if !sandbox.Here().Seccomp {
-		t.Fatal("no seccomp filters here, which show that a stage is about to read")
+	if why := sandbox.Lacks(false); why != "" {
+		t.Fatal("what shows that a stage is about to read: " + why)
 	}
 	policy := filepath.Join(t.TempDir(), "policy.toml")
 	if err := os.WriteFile(policy, []byte("owners = [\"me@example.com\"]\n"), 0o600); err != nil {
@@ -74,7 +74,7 @@ func TestQuitIdle(t *testing.T) {
 	for _, stage := range []string{"pulse-classify", "pulse-authorize"} {
 		for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 			for _, ignored := range []string{"", "trap '' INT QUIT; ", "trap '' HUP; "} {
-				cmd := exec.Command("sh", "-c", ignored+`exec "$0" --policy "$1"`, bin+"/"+stage, policy)
+				cmd := exec.Command("sh", "-c", ignored+`exec "$0" --policy "$1" --sandbox require`, bin+"/"+stage, policy)
 				in, err := cmd.StdinPipe()
 				if err != nil {
 					t.Fatal(err)

@@ -77,6 +77,32 @@ func TestStagesConfineThemselves(t *testing.T) {
 	}
 }
 
+// TestNothingToBeConfinedFor: a stage whose pipe ends without input gives up nothing, because it reads
+// nothing. Its policy must be good all the same, and what it is given it reads only once it is confined.
+func TestNothingToBeConfinedFor(t *testing.T) {
+	h, _ := bench(t)
+	trace := "strace -f -qq -o trace -e trace=seccomp,read "
+	for _, stage := range []string{"pulse-classify", "pulse-authorize"} {
+		h.must(t, ": | "+trace+stage)
+		if got := h.read(t, "trace"); strings.Contains(got, "MODE_FILTER") || strings.Contains(got, "read(0,") {
+			t.Errorf("%s: %s", stage, got)
+		}
+		if _, errs, status := h.sh(t, ": | "+stage+" --policy none"); status != 64 || !strings.Contains(errs, "none") {
+			t.Errorf("%s without a policy: %d %s", stage, status, errs)
+		}
+		if _, errs, status := h.sh(t, ": | "+trace+"-e inject=seccomp:error=ENOSYS "+stage+" --sandbox require"); status != 75 {
+			t.Errorf("%s --sandbox require: %d %s", stage, status, errs)
+		}
+	}
+	if !sandbox.Here().Seccomp {
+		return
+	}
+	h.must(t, "cat fetched | "+trace+"pulse-classify | pulse-authorize >again; cmp decided again")
+	if got := h.read(t, "trace"); !strings.Contains(got, "MODE_FILTER") || strings.Index(got, "MODE_FILTER") > strings.Index(got, "read(0,") {
+		t.Errorf("read before it was confined: %s", got)
+	}
+}
+
 // TestSandboxRequired: where the kernel has not what a stage needs, --sandbox=require is
 // 75 and prints nothing; auto goes on, and tells in the log.
 func TestSandboxRequired(t *testing.T) {

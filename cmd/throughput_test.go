@@ -79,7 +79,8 @@ func BenchmarkMailbox(b *testing.B) {
 }
 
 // BenchmarkTick measures the processor time of a tick of cron that finds nothing new in the
-// mailbox, over TLS: of pulse-fetch, and of all four stages.
+// mailbox, over TLS: of pulse-fetch, and of all four stages. The second process of pulse-fetch,
+// which outlives it, is not counted: it takes about 3 ms.
 func BenchmarkTick(b *testing.B) {
 	h := newHost(b)
 	h.deliver(b, 1, 1)
@@ -91,7 +92,8 @@ func BenchmarkTick(b *testing.B) {
 			for b.Loop() {
 				cmd := exec.Command("/bin/sh", "-c", line)
 				cmd.Dir = h.dir
-				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml")
+				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml",
+					"SSL_CERT_FILE=", "SSL_CERT_DIR=") // as cron has it: with either, pulse-fetch also reads each certificate beside a bundle
 				if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 					b.Fatalf("%v: %s", err, out)
 				}

@@ -85,6 +85,9 @@ func authorize(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if cmdline.Nothing(c) {
+		return nil
+	}
 	if _, err := cmdline.Confine(c, sandbox.Pipe(workspace.Named(p)...)); err != nil {
 		return err
 	}

@@ -47,6 +47,9 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if cmdline.Nothing(c) {
+		return nil
+	}
 	if _, err := cmdline.Confine(c, sandbox.Pipe()); err != nil {
 		return err
 	}

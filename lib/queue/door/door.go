@@ -120,6 +120,7 @@ func ConfineTo(c *cli.Context, s Store, p sandbox.Profile) (sandbox.Level, error
 	if s, ok := s.(served); ok && cmdline.Confines(c) {
 		s.DialOutside()
 	}
+	cmdline.User() // for the audit log, because a confined command can't look it up
 	return cmdline.Confine(c, p)
 }
 

@@ -290,6 +290,35 @@ func TestInput(t *testing.T) {
 	}
 }
 
+// TestNothing: only a pipe that has ended without input has nothing, and nothing is read of one that has.
+func TestNothing(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for text, want := range map[string]bool{"": true, "x": false} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := w.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		got := Nothing(cli.NewContext(&cli.App{Reader: newInput(r)}, nil, nil))
+		if b, err := io.ReadAll(r); got != want || string(b) != text || err != nil {
+			t.Errorf("%q: %v, then %q, %v", text, got, b, err)
+		}
+	}
+	for _, in := range []io.Reader{newInput(null), strings.NewReader(""), &input{file: null, lost: io.EOF}} {
+		if Nothing(cli.NewContext(&cli.App{Reader: in}, nil, nil)) {
+			t.Errorf("%v", in)
+		}
+	}
+}
+
 // full is a disk that has room again for what is short.
 type full struct{}
 

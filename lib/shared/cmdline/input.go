@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"pulse/lib/shared/sandbox"
 )
 
 // errInterrupted is what standard input returns after a signal. The command ends between
@@ -43,6 +45,22 @@ func Stdin(c *cli.Context, linger int, onPause func() error) io.Reader {
 	}
 	in.linger, in.onPause = linger, onPause
 	return in
+}
+
+// Nothing waits until there is input, and reports whether a pipe has ended without any: a stage has
+// nothing to be confined for then, unless --sandbox requires it. It reads none, so that a stage that
+// has some is confined before it reads it.
+func Nothing(c *cli.Context) bool {
+	in, ok := c.App.Reader.(*input)
+	if !ok || in.lost != nil || sandbox.Mode(c.String("sandbox")) == sandbox.Require {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(in.file.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, -1)
+	for err == unix.EINTR { // the runtime's own signals
+		n, err = unix.Poll(fds, -1)
+	}
+	return n == 1 && fds[0].Revents == unix.POLLHUP
 }
 
 // Streams collects garbage half as often as usual. What a stage keeps from one record to the next

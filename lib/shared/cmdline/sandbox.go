@@ -35,7 +35,6 @@ func Confine(c *cli.Context, p sandbox.Profile) (sandbox.Level, error) {
 	if !Own(c) {
 		return sandbox.Level{}, nil
 	}
-	User()
 	return sandbox.Enforce(p, sandbox.Mode(c.String("sandbox")))
 }
 
