@@ -93,7 +93,7 @@ func BenchmarkTick(b *testing.B) {
 				cmd := exec.Command("/bin/sh", "-c", line)
 				cmd.Dir = h.dir
 				cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PULSE_QUEUE="+h.queue, "PULSE_POLICY="+h.dir+"/policy.toml",
-					"SSL_CERT_FILE=", "SSL_CERT_DIR=") // as cron has it: with either, pulse-fetch also reads each certificate beside a bundle
+					"SSL_CERT_FILE=", "SSL_CERT_DIR=") // as cron has it, so that the bundle of the system is read
 				if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 					b.Fatalf("%v: %s", err, out)
 				}

@@ -249,6 +249,9 @@ func plainText(c *cli.Context, a mailbox.Address) error {
 // file, if one is named. It returns nil if the system's can't be read and there are no others.
 func authorities(path string) (*x509.CertPool, error) {
 	pool, err := secure.Roots()
+	if fault.KindOf(err) == fault.Usage {
+		return nil, err
+	}
 	if path == "" && err != nil {
 		_, _ = x509.SystemCertPool() // fails too, and says why in the handshake
 		return nil, nil

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"pulse/lib/shared/fault"
 )
 
 // authority returns a certificate in PEM form.
@@ -70,9 +72,19 @@ func TestRoots(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	bundles = []string{first}
-	t.Setenv("SSL_CERT_FILE", second)
-	if got, err := Roots(); err != nil || !got.Equal(system) {
+	bundles = []string{second}
+	t.Setenv("SSL_CERT_FILE", first)
+	if got, err := Roots(); err != nil || !got.Equal(pool(a)) {
 		t.Errorf("with SSL_CERT_FILE: %v", err)
+	}
+	for _, name := range []string{none, empty} {
+		t.Setenv("SSL_CERT_FILE", name)
+		if got, err := Roots(); fault.KindOf(err) != fault.Usage || got != nil {
+			t.Errorf("with SSL_CERT_FILE=%s: %v", name, err)
+		}
+	}
+	t.Setenv("SSL_CERT_DIR", dir)
+	if got, err := Roots(); err != nil || !got.Equal(system) {
+		t.Errorf("with SSL_CERT_DIR: %v", err)
 	}
 }
