@@ -281,7 +281,7 @@ var unloaded = map[string]string{
 func TestLoadedOrNothing(t *testing.T) {
 	for name, without := range unloaded {
 		if testing.Short() && name == "claude" {
-			continue // it waits a minute for its input, and the worker for hello
+			continue // it waits for its input, and the worker five minutes for hello
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
