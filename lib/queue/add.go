@@ -85,7 +85,7 @@ func NewBatch(s store.Store, unsafe bool, pending int, now func() time.Time) *Ba
 	return &Batch{Store: s, Unsafe: unsafe, Pending: pending, Now: now, Require: approval.Terminal}
 }
 
-// The bounds of a batch. A commit costs a constant number of syncs, 5 at most; a batch is in memory
+// The bounds of a batch. A commit costs a constant number of syncs, 7 at most; a batch is in memory
 // twice, once while the next is read: with 500 records of 4 kB add takes 43 MB, with 125 it takes 25,
 // in the same time.
 const (

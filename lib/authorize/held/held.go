@@ -153,7 +153,7 @@ func run(ctx context.Context, how way, dir, url string) string {
 	case err == nil:
 		return ""
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Sprintf("no end within %s: %s", patience, said)
+		return fmt.Sprintf("no end within %s: %s", patience, cmp.Or(said, "it said nothing"))
 	}
 	return cmp.Or(said, err.Error())
 }
