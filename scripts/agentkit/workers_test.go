@@ -250,12 +250,16 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestProviderFails: a provider that is away, or has had enough for now, is for later.
+// TestProviderFails: a provider that is away, or has had enough for now, is for later. Under CI Gemini CLI, which
+// takes longest to begin, is told of one that is away and one that is not; without CI=1 of all.
 func TestProviderFails(t *testing.T) {
 	for name := range workers {
 		for status, exit := range map[int]int{429: 75, 503: 75, 500: 75, 401: 1, hangsUp: 75, cutsOff: 75} {
 			if testing.Short() && (name != "claude" || status != 503 && status != 401) {
 				continue // the others try again for long
+			}
+			if os.Getenv("CI") != "" && name == "gemini" && status != 503 && status != 401 {
+				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, status), func(t *testing.T) {
 				t.Parallel()

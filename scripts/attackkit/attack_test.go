@@ -8,6 +8,9 @@ import (
 
 var built *kit
 
+// thin says that what is long is thinned: each test says how.
+var thin = os.Getenv("CI") != ""
+
 // TestMain builds pulse once. The queues of the tests start this program as their workers.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && roles[os.Args[1]] != nil {
@@ -27,7 +30,8 @@ func TestMain(m *testing.M) {
 
 // TestNothingLeaves: whatever a model does that obeys the attacker, nothing reaches the
 // outside without a person's yes, and nothing private at all. Each attack stands in one of
-// the places; at full length in every place.
+// the places; at full length in every place, under CI half of these with each defence. TestPrice takes a
+// third of a month there. CI= runs them whole.
 func TestNothingLeaves(t *testing.T) {
 	t.Parallel()
 	attacks, err := load("testdata", "attacks.jsonl")
@@ -88,6 +92,8 @@ func TestPrice(t *testing.T) {
 	every := 1
 	if testing.Short() {
 		every = 10
+	} else if thin {
+		every = 3
 	}
 	defences, err := built.defences()
 	if err != nil {
@@ -117,10 +123,10 @@ func TestPrice(t *testing.T) {
 }
 
 // part returns what a defence is tried with: every other trial of each place in a short
-// test, or all.
+// test and under CI, or all.
 func part(all []trial, which int) (list []trial) {
 	for i, t := range all {
-		if !testing.Short() || (i+i/len(places))%2 == which {
+		if !testing.Short() && !thin || (i+i/len(places))%2 == which {
 			t.N = len(list)
 			list = append(list, t)
 		}

@@ -31,8 +31,8 @@ type mutant struct {
 	member string // of a line, if it is that which is changed
 }
 
-// TestMutants: whatever is taken from the schema, a test fails. It tries one of sixteen mutants, always
-// the same ones, or all whose names match PULSE_MUTANTS, and says by what each was found out. All take
+// TestMutants: whatever is taken from the schema, a test fails. It tries one of sixteen mutants, under CI one
+// of 32, always the same ones, or all whose names match PULSE_MUTANTS, and says by what each was found out. All take
 // an hour or more: PULSE_MUTANTS=. go test -timeout 3h -v.
 func TestMutants(t *testing.T) {
 	w, _ := base(t)
@@ -44,6 +44,8 @@ func TestMutants(t *testing.T) {
 		all = slices.DeleteFunc(all, func(m mutant) bool { return !wanted.MatchString(m.name) })
 	} else if testing.Short() {
 		every = 256
+	} else if os.Getenv("CI") != "" {
+		every = 32
 	}
 	w.fresh()
 	want, err := w.again()

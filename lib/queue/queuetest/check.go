@@ -155,7 +155,7 @@ func Everywhere(w *World, life []Operation, sample Sample) (cases int, err error
 		}
 		w.known = map[string]string{}
 		left := map[string]bool{}
-		for n := 1 + i%sample.Stride; n <= steps; n += sample.Stride {
+		for n := 1 + i%max(1, min(sample.Stride, steps)); n <= steps; n += sample.Stride {
 			for _, how := range Hows {
 				mended, err := w.eachWay(&op, next, n, how, sample.Seeds, left)
 				if cases += mended; err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ var (
 
 	first, dump, decided = queuetest.First, queuetest.Dump, queuetest.Decided
 )
+
+// thin says that what is long is thinned: each test says how.
+var thin = os.Getenv("CI") != ""
 
 // unlocked is the lock of a queue that only this test knows.
 type unlocked struct{}
@@ -151,8 +155,8 @@ func sound(s *Spool) error {
 	return errors.Join(err, forged(s.disk.(*disktest.FS)))
 }
 
-// sample is how many steps are interrupted. With -short it is a sample: scripts/test runs
-// all of them without the race detector.
+// sample is how many steps are interrupted: all, or with -short and under CI some of each operation.
+// CI= scripts/test long runs all of them, and so does go test -run '^Test(Crash|Reads)' ./lib/queue/spool.
 func sample(shared bool) queuetest.Sample {
 	s := queuetest.Sample{Stride: 1, Seeds: 3}
 	if shared {
@@ -160,6 +164,8 @@ func sample(shared bool) queuetest.Sample {
 	}
 	if testing.Short() {
 		s.Stride, s.Seeds = 31, 2
+	} else if thin {
+		s.Stride, s.Seeds = 5, 2
 	}
 	return s
 }
@@ -235,6 +241,8 @@ func TestCrashRandomly(t *testing.T) {
 	lives := 1_000
 	if testing.Short() {
 		lives = 100
+	} else if thin {
+		lives = 400
 	}
 	for seed := range uint64(lives) {
 		r := rand.New(rand.NewPCG(seed, 0))

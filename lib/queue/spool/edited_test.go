@@ -100,6 +100,8 @@ func mutations(name, was string) map[string]func(path string) error {
 	stride := 1 + len(was)/200
 	if testing.Short() {
 		stride = 1 + len(was)/16
+	} else if thin {
+		stride = 1 + len(was)/67
 	}
 	for at := 0; at < len(was); at += stride {
 		if indifferent(name, was, at) {
