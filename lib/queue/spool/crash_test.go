@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,8 @@ var (
 
 // thin says that what is long is thinned: each test says how.
 var thin = os.Getenv("CI") != ""
+
+func init() { debug.SetGCPercent(400) } // collecting garbage was a quarter of what these tests compute
 
 // unlocked is the lock of a queue that only this test knows.
 type unlocked struct{}
