@@ -22,7 +22,11 @@ func TestExplore(t *testing.T) {
 		depth, begins = 3, append(once, nil)
 	}
 	for _, from := range begins {
-		found, err := built.explore(&logged{t}, depth, time.Hour, from...)
+		d := depth
+		if from != nil {
+			d = 1
+		}
+		found, err := built.explore(&logged{t}, d, time.Hour, from...)
 		if err != nil {
 			t.Fatal(err)
 		}
