@@ -3,7 +3,6 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"slices"
 	"strings"
 
@@ -95,24 +94,38 @@ func (h *header) named(p *proof) bool {
 // Message-ID is signed, the stamps of the signature take its place, or two mails of one
 // second would be one.
 func (h *header) signed(p *proof) string {
-	sum := sha256.New()
+	var memory [usualSigned]byte
+	text := memory[:0]
 	for s := range slotContentType {
 		if h.count[s] == 1 && !p.unsigned.has(s) {
-			io.WriteString(sum, folded[s]+":"+relaxed(h.value[s])+"\r\n")
+			text = append(append(text, folded[s]...), ':')
+			text = append(appendRelaxed(text, h.value[s]), "\r\n"...)
 		}
 	}
 	if !h.named(p) {
 		for _, stamp := range p.stamps() {
-			io.WriteString(sum, dkimFieldName+":"+stamp+"\r\n")
+			text = append(text, dkimFieldName+":"+stamp+"\r\n"...)
 		}
 	}
-	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
+
+// usualSigned is how many bytes the signed fields have at most, as a rule.
+const usualSigned = 1024
 
 // relaxed unfolds a value, makes every run of blanks one space, and removes the blanks
 // at the ends. The result holds no CRLF.
-func relaxed(value string) string {
-	return strings.Join(strings.FieldsFunc(value, func(r rune) bool {
-		return r == ' ' || r == '\t' || r == '\r' || r == '\n'
-	}), " ")
+func relaxed(value string) string { return string(appendRelaxed(nil, value)) }
+
+// appendRelaxed appends what relaxed returns.
+func appendRelaxed(dst []byte, value string) []byte {
+	begin := len(dst)
+	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }) {
+		if len(dst) > begin {
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, word...)
+	}
+	return dst
 }
