@@ -168,7 +168,7 @@ func sample(shared bool) queuetest.Sample {
 	if testing.Short() {
 		s.Stride, s.Seeds = 31, 2
 	} else if thin {
-		s.Stride, s.Seeds = 5, 2
+		s.Stride, s.Seeds = 2, 2
 	}
 	return s
 }
