@@ -94,10 +94,13 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// complete makes a queue look as if it had completed tasks, each with three lines of the log.
+// complete makes a queue look as if it had completed tasks, each with three lines of the log, a line
+// every eight seconds up to now. Were they all as old, the clock would have jumped behind them, and for a
+// day after that each start reads them.
 func complete(b *testing.B, d *pgtest.DB, n int) {
 	d.Exec(b, fmt.Sprintf(`SET search_path = pulse, pg_catalog;
-		INSERT INTO audit SELECT i, format('{"time":"2026-01-01T00:00:00Z","event":"finished","task":"%%s","filler":"%%s"}', md5((i / 3)::text), repeat('x', 400)), 'machine1' FROM generate_series(1, 3 * %[1]d) i;
+		INSERT INTO audit SELECT i, format('{"time":"%%s","event":"finished","task":"%%s","filler":"%%s"}',
+			to_char(now() - (3 * %[1]d - i) * interval '8 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), md5((i / 3)::text), repeat('x', 400)), 'machine1' FROM generate_series(1, 3 * %[1]d) i;
 		INSERT INTO task SELECT md5(i::text), 3 * i + 1, 3 * i + 1, 3 * i + 3, 'completed', 'ask', 'read_public', 'sha256:' || repeat('0', 64), NULL FROM generate_series(0, %[1]d - 1) i;
 		INSERT INTO file SELECT id, 'x' FROM task;
 		UPDATE queue SET seq = 3 * %[1]d, counts = '{"completed":%[1]d}';`, n))
