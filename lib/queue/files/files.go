@@ -270,7 +270,8 @@ type Reading struct {
 }
 
 // Read returns what a use gets that reads these files, or any in the places if names is nil. A name is
-// absolute, or from a directory; if there is none, nobody knows which file it means.
+// absolute, or from a directory; if there is none, nobody knows which file it means. With .. in it, a name
+// means two files: the kernel follows what is before it, which some programs take out before they open it.
 func (p Places) Read(dir string, names []string) *Reading {
 	r := &Reading{}
 	if names == nil {
@@ -284,26 +285,34 @@ func (p Places) Read(dir string, names []string) *Reading {
 			}
 			name = dir + "/" + name
 		}
-		path, err := filepath.EvalSymlinks(name)
-		top := p.of(path)
-		if errors.Is(err, fs.ErrNotExist) { // nothing lies there
-			continue
-		}
-		if err != nil || top == "" {
-			r.Lost = true
-			continue
-		}
-		for dir := path; dir != top; {
-			if dir = filepath.Dir(dir); dir != top {
-				r.changed(dir)
-			}
-			r.Things = append(r.Things, Path(dir))
-		}
-		if len(walk(path, r.add)) > 0 {
-			r.Lost = true
+		p.read(r, name)
+		if slices.Contains(strings.Split(name, "/"), "..") {
+			p.read(r, filepath.Clean(name))
 		}
 	}
 	return r
+}
+
+// read adds to a reading what an absolute name leads to.
+func (p Places) read(r *Reading, name string) {
+	path, err := filepath.EvalSymlinks(name)
+	top := p.of(path)
+	if errors.Is(err, fs.ErrNotExist) { // nothing lies there
+		return
+	}
+	if err != nil || top == "" {
+		r.Lost = true
+		return
+	}
+	for dir := path; dir != top; {
+		if dir = filepath.Dir(dir); dir != top {
+			r.changed(dir)
+		}
+		r.Things = append(r.Things, Path(dir))
+	}
+	if len(walk(path, r.add)) > 0 {
+		r.Lost = true
+	}
 }
 
 // changed notes when a directory changed.

@@ -161,6 +161,7 @@ func TestRead(t *testing.T) {
 		{[]string{"a/one"}, 4, false}, {[]string{dir + "/link"}, 4, false}, {[]string{"a"}, 7, false},
 		{[]string{"absent"}, 0, false}, {[]string{"empty"}, 2, false}, {[]string{"b", "b"}, 6, false},
 		{[]string{"out"}, 0, true}, {[]string{"../x/y"}, 0, false}, {[]string{".."}, 0, true}, {nil, 15, false},
+		{[]string{"absent/../b"}, 3, false}, {[]string{"a/../b"}, 6, false}, {[]string{"out/../b"}, 3, true},
 	} {
 		if r := p.Read(dir, c.names); len(r.Things) != c.n || r.Lost != c.lost {
 			t.Errorf("%q: %d, %v", c.names, len(r.Things), r.Lost)
@@ -259,6 +260,7 @@ func FuzzRead(f *testing.F) {
 	for _, s := range []string{"a", "a/b", "../x", "/etc/passwd", "a\x00b", "", ".", "a//b/", "\xff\n", "-", strings.Repeat("a", 300)} {
 		f.Add(s, s, "text")
 	}
+	f.Add("x", "none/../x", "text")
 	f.Fuzz(func(t *testing.T, name, read, text string) {
 		p, dir := tree(t, nil)
 		before := p.Look()
