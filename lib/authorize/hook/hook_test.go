@@ -149,18 +149,12 @@ func FuzzPattern(f *testing.F) {
 				t.Errorf("%q stays in its directory", p)
 			}
 		}
-		literal := false // a comma outside of braces, which some clients read as they do a blank
 		all, _ := braces(p)
-		for _, one := range all {
-			literal = literal || strings.Contains(one, ",")
+		for _, one := range all { // a comma outside of braces some clients read as they do a blank
 			parts := strings.FieldsFunc(one, func(r rune) bool { return r == '/' || r == ',' })
 			if slices.Contains(parts, "..") {
 				t.Errorf("%q stays in its directory", p)
 			}
-		}
-		parts := strings.Split(strings.NewReplacer("{", "", "}", "", ",", "").Replace(p), "/")
-		if !literal && slices.Contains(parts, "..") {
-			t.Errorf("%q stays in its directory", p)
 		}
 	})
 }

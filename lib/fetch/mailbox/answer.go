@@ -144,7 +144,10 @@ func (a *answer) value() []byte {
 		case (c == ' ' || c == ')') && depth == 0:
 			return a.line[begin:a.at]
 		case c == '"':
-			a.at = endOfString(a.line, a.at)
+			if a.at = endOfString(a.line, a.at); depth == 0 { // what stands behind it is no part of it
+				a.at++
+				return a.line[begin:a.at]
+			}
 		}
 	}
 	return a.line[begin:a.at]

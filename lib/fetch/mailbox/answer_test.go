@@ -57,6 +57,7 @@ func TestAnswer(t *testing.T) {
 		{"more after the list", "* 1 FETCH (UID 9) x\r\n", "error", ""},
 		{"RFC822", "* 1 FETCH (UID 1 RFC822 {2}\r\nab)\r\n", "error", ""},
 		{"a section that is a list", "* 1 FETCH (UID 1 BODY[TEXT] (a))\r\n", "error", ""},
+		{"more after a string", "* 1 FETCH (UID 1 " + date + " RFC822.SIZE 9 BODY[HEADER] NIL BODY[TEXT] \"a\"b)\r\n", "error", ""},
 	} {
 		for _, size := range []int{len(tt.in), 1, 7} {
 			messages, left, err := taken([]byte(tt.in), size)
@@ -76,7 +77,8 @@ func TestAnswer(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	one := fetched(1)
 	for _, s := range []string{
-		one + fetched(2), strings.ToLower(one), strings.Replace(one, "{4}\r\nbody", `"bo\"dy"`, 1), strings.Replace(one, "(UID", "(FLAGS (\\Seen) UID", 1),
+		one + fetched(2), strings.ToLower(one), strings.Replace(one, "{4}\r\nbody", `"bo\"dy"`, 1), strings.Replace(one, "{4}\r\nbody", `"bo\"dy":::`, 1),
+		strings.Replace(one, "(UID", "(FLAGS (\\Seen) UID", 1),
 		strings.Replace(one, "{8}\r\nA: b\r\n\r\n", "NIL", 1), "* 1 FETCH (UID 1 ENVELOPE (\"a\" NIL {3}\r\nabc) BODY[TEXT]<0> {2}\r\n)\r)\r\n", "* 1 FETCH\r\n",
 	} {
 		f.Add([]byte(s))

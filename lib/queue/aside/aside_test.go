@@ -97,6 +97,7 @@ func FuzzMemory(f *testing.F) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	f.Add([]byte(`{"what":"told","code":"told","text":"x","since":"2026-11-21T06:00:00Z","told":"2026-11-21T06:00:00Z"}`), "x")
 	f.Add([]byte(`{"what":"closed","what":1}`), "\xff")
+	f.Add([]byte("0"), strings.Repeat("\xba", 300))
 	f.Add([]byte("\x00"), "")
 	f.Fuzz(func(t *testing.T, b []byte, text string) {
 		dir := t.TempDir()

@@ -26,12 +26,12 @@ func LastSaid(stderr []byte) string {
 	return Clip(escape.Message(strings.Join(strings.Fields(text[strings.LastIndexAny(text, "\r\n")+1:]), " ")), maxSaid)
 }
 
-// Clip returns the beginning of a text, at most n bytes.
+// Clip returns the beginning of a text, at most n bytes. It splits no character, if these are UTF-8.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	for !utf8.RuneStart(text[n]) {
+	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
 	return text[:n]
