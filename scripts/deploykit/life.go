@@ -59,7 +59,7 @@ func (l *life) set() []step {
 			l.do(gate + `pulse-queue log --why | grep owner_claim_unverified`), l.do(configure),
 		}},
 		{"those of models, a second mailbox, a sender, drafts and a telephone are pasted", []act{
-			l.paste("model", "second", "send", "drafts", "phone"),
+			l.paste("model", "second"), l.do(untimed), l.paste("send", "drafts", "phone"),
 			l.types("root", "su --pty pulse-phone -c '. /etc/profile.d/pulse.sh; pulse-approve'"),
 		}},
 	}
@@ -156,6 +156,13 @@ systemctl disable --quiet --now pulse.target
 sed -i 's/^# authserv_id = .*/authserv_id = "` + machine.Receiver + `"/; s/^allowed_external = .*/allowed_external = ["` + friend + `"]/; s/^\[outbound\]$/&\nmin_reply_interval = "0s"/' /etc/pulse/policy.toml
 grep -q '^min_reply_interval = "0s"' /etc/pulse/policy.toml
 pulse-authorize check --policy /etc/pulse/policy.toml`
+
+// untimed ends the timer that the second mailbox has begun. A fetch that it starts waits for mail, and
+// leaves it to the next one if the policy, which the blocks after that change, is another by then.
+const untimed = `
+systemctl is-active --quiet pulse-intake@work.timer
+systemctl stop pulse-intake@work.timer pulse-intake@work.service
+! systemctl list-units --plain --no-legend 'pulse*.timer' | grep .`
 
 // interrupted ends the machine while a worker runs, and boots it again; then it runs once more,
 // and what it proposes is there once.
