@@ -106,7 +106,7 @@ func (l *life) lasts() []step {
 		{"the power fails while a worker runs: it runs again, and proposes once", l.interrupted("power", l.cut)},
 		{"the power fails while a mail is handed over: it is not sent again", l.handedOver("power")},
 		{"the machine is shut down while a worker runs, and starts again by itself", append(
-			append([]act{l.do("systemctl enable --quiet --now pulse.target")}, l.interrupted("shut down", l.shutdown)...),
+			l.interrupted("shut down", l.do("systemctl enable --quiet --now pulse.target"), l.shutdown),
 			l.do(timers), l.do("systemctl disable --quiet --now pulse.target"),
 		)},
 		{"a notice tells that something waits, and that a unit fails until it works", l.notices("shut down")},
@@ -166,11 +166,13 @@ systemctl stop pulse-intake@work.timer pulse-intake@work.service
 
 // interrupted ends the machine while a worker runs, and boots it again; then it runs once more,
 // and what it proposes is there once.
-func (l *life) interrupted(subject string, end act) []act {
-	return []act{
+func (l *life) interrupted(subject string, end ...act) []act {
+	return slices.Concat([]act{
 		l.worker("/usr/local/bin/slow"), l.do("rm -rf /var/lib/pulse-worker/first"), l.listen("var/lib/pulse-worker/started"),
 		l.mail(owner, letter(owner, subject, false)), l.start("pulse-intake"), l.start("--no-block", "pulse-run"), l.heard,
-		l.state("ask", subject, "running"), end, l.boot, l.start("pulse-run"), l.state("ask", subject, "completed"),
+		l.state("ask", subject, "running"),
+	}, end, []act{
+		l.boot, l.start("pulse-run"), l.state("ask", subject, "completed"),
 		func() error {
 			r, err := l.only("ask", subject)
 			if err == nil && r.Task.Restarts != 1 {
@@ -179,7 +181,7 @@ func (l *life) interrupted(subject string, end act) []act {
 			return err
 		},
 		l.start("pulse-run", "pulse-outbox"), l.start("pulse-outbox"), l.state("effect", subject, "awaiting_review"),
-	}
+	})
 }
 
 // handedOver cuts the power after the provider took a mail, and before it says so: nobody here
