@@ -260,15 +260,22 @@ func (s *Server) run(t testing.TB, path, conf string) {
 		said = append(said, lines.Text())
 		if strings.Contains(lines.Text(), "starting up") {
 			late.Stop()
+			read := make(chan struct{})
 			go func() { // otherwise Dovecot would block once the pipe is full
+				defer close(read)
 				for lines.Scan() {
+					said = append(said, lines.Text())
 				}
 			}()
 			t.Cleanup(func() {
 				cmd.Process.Signal(syscall.SIGTERM)
 				late.Reset(patience)
 				cmd.Wait()
+				<-read
 				late.Stop()
+				if t.Failed() {
+					t.Logf("dovecot said:\n%s", strings.Join(said, "\n"))
+				}
 			})
 			return
 		}
