@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,10 +78,9 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// unpacked returns what scripts/get-cyrus has unpacked to usr/lib.
+// unpacked returns what scripts/get-cyrus has unpacked to usr/lib, as seen from a command's directory.
 func unpacked(t testing.TB) fs.FS {
-	_, here, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(here), "../../../../build/cyrus/usr/lib")
+	const root = "../../build/cyrus/usr/lib"
 	if _, err := os.Stat(filepath.Join(root, "cyrus/bin/httpd")); err != nil {
 		t.Skip("there is no Cyrus IMAP, which scripts/test unpacks (scripts/get-cyrus): a real server of JMAP was not read")
 	}
