@@ -64,7 +64,7 @@ func (s *Store) marked(ctx context.Context, seq int64, n int, mark int64) (lines
 	if err := s.connect(ctx); err != nil {
 		return nil, false, err
 	}
-	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say(logged+" LIMIT $2", seq, int64(n)), say("SELECT FROM pulse.audit WHERE seq = $1 AND mark = $2", seq+int64(n), mark))
+	look := append(beginUpdate[:len(beginUpdate):len(beginUpdate)], say("SELECT line FROM pulse.audit WHERE seq > $1 ORDER BY seq LIMIT $2", seq, int64(n)), say("SELECT FROM pulse.audit WHERE seq = $1 AND mark = $2", seq+int64(n), mark))
 	all, err := s.ask(ctx, look...)
 	if alone(all) {
 		return nil, false, errNoStandby

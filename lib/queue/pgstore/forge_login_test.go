@@ -57,7 +57,7 @@ func TestWalls(t *testing.T) {
 	root := login(t, d, pgtest.Super)
 	tables := ask(t, root, "SELECT relname::text FROM pg_class WHERE relnamespace = 'pulse'::regnamespace AND relkind = 'r'")
 	inner := ask(t, root, `SELECT format('SELECT %s(%s)', oid::regproc, (SELECT string_agg('NULL::' || format_type(a, NULL), ', ' ORDER BY o) FROM unnest(proargtypes) WITH ORDINALITY x(a, o)))
-		FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace AND proname NOT IN ('lock', 'touch', 'beat', 'commit', 'hats', 'now')`)
+		FROM pg_proc WHERE pronamespace = 'pulse'::regnamespace AND proname NOT IN ('lock', 'touch', 'beat', 'commit', 'kept', 'hats', 'now')`)
 	outer := []string{"SELECT pulse.lock()", "SELECT pulse.touch()", "SELECT pulse.beat(1, '')", "SELECT pulse.commit(0, '{}', '{}', 0, '{}', '{}', '{}', '', 1)"}
 	if len(tables) < 10 || len(inner) < 15 {
 		t.Fatal(tables, inner)
@@ -96,6 +96,7 @@ func TestWalls(t *testing.T) {
 			never = append(never, "COPY (SELECT bytes FROM pulse.file) TO STDOUT", "SELECT bytes FROM pulse.thing", "SELECT * FROM pulse.thing", "SELECT f FROM pulse.file f", "TABLE pulse.file")
 		}
 		if who == "nobody1" {
+			never = append(never, "SELECT pulse.kept('{}', '{}')")
 			for _, x := range tables {
 				never = append(never, "TABLE pulse."+x)
 			}

@@ -89,22 +89,22 @@ func TestMutants(t *testing.T) {
 var unneeded = map[string]string{
 	"hats: hat = 'owner' => true": "only the owner, and superusers, have all hats then, and the owner's is enough",
 
-	"commit: EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') => true": saves,
-	"commit: doc->>'event' = 'added' => true":                                              saves,
-	"commit: e <> 'added' => true in '; blob := NULL; IF e <> 'added' OR j ?| '{p":         saves,
-	"commit: added => addedx in b := NULL; IF e <> 'added' OR j ?| '{":                     saves,
-	"commit: j ?| '{parent,positions}' => true":                                            saves,
-	"commit: cardinality(blobs) > 0 => true":                                               saves,
-	"commit: true => false in aid(lines[i])->>'task', true); log[i":                        "TestAbout, because it matters in the next transaction",
-	"commit: true => false in ulse.task', j->>'task', true); IF":                           "TestAbout",
-	"nul: strpos(line, this) > 0 => true":                                                  saves,
-	"waited: at < since - interval '86401 s' => false":                                     saves,
-	"aside: j ? 'parent' => true":                                                          saves,
-	"aside: j ? 'positions' => true":                                                       saves,
-	"plain: t ~ '^\"[ !#-\\[\\]-~]*\"$' => false":                                          saves + ": the pattern after it has the same",
-	"start: expires => expiresx in F NOT coalesce(((yes->>'expires')::timestam":            saves + ", as the one before",
-	"start: time => timex in ')::timestamptz > (j->>'time')::timestam":                     saves + ", as the one before",
-	"start: (yes->>'expires')::timestamptz > (j->>'time')::timestamptz => false":           saves + ": what waited adds is never below 0",
+	"commit: added => true in 'UTF8')); added := added OR js[i]->>":              saves,
+	"commit: js[i]->>'event' = 'added' => true":                                  saves,
+	"commit: added => true in dded'; END LOOP; IF added THEN PE":                 saves,
+	"commit: j ?| '{proposed,parent,positions}' => true":                         saves,
+	"commit: cardinality(blobs) > 0 => true":                                     saves,
+	"start: q.max_per_day IS NOT NULL => true":                                   saves,
+	"commit: true => false in ulse.task', j->>'task', true); log[i":              "TestAbout, because it matters in the next transaction",
+	"commit: true => false in ulse.task', j->>'task', true); IF e":               "TestAbout",
+	"nul: strpos(line, this) > 0 => true":                                        saves,
+	"waited: at < since - interval '86401 s' => false":                           saves,
+	"aside: j ? 'parent' => true":                                                saves,
+	"aside: j ? 'positions' => true":                                             saves,
+	"plain: t ~ '^\"[ !#-\\[\\]-~]*\"$' => false":                                saves + ": the pattern after it has the same",
+	"start: expires => expiresx in F NOT coalesce(((yes->>'expires')::timestam":  saves + ", as the one before",
+	"start: time => timex in ')::timestamptz > (j->>'time')::timestam":           saves + ", as the one before",
+	"start: (yes->>'expires')::timestamptz > (j->>'time')::timestamptz => false": saves + ": what waited adds is never below 0",
 
 	"start: c.shelf = 'clock' => true": saves + ": no other thing is of such a line",
 
@@ -193,6 +193,8 @@ func (w *world) special(m *mutant) error {
 		return w.members("")
 	case "quoted":
 		return w.exec(`DO $$ BEGIN ASSERT pulse.quoted('a"é\ö ~') = '"a???? ~"'; END $$`)
+	case "kept":
+		return w.exec(sameKept)
 	case "same":
 		return w.targets(rand.New(rand.NewPCG(1, 1)))
 	case "start":
@@ -208,6 +210,19 @@ func (w *world) special(m *mutant) error {
 	}
 	return nil
 }
+
+// sameKept fails unless kept returns what the tables hold.
+const sameKept = `DO $$
+DECLARE ids text[] := ARRAY(SELECT id FROM pulse.task ORDER BY id LIMIT 20); shelves text[] := '{results,labels,clock}'; keys text[];
+BEGIN
+  ASSERT (SELECT count(*) FROM pulse.thing WHERE key = ANY (ids) AND shelf = ANY (shelves)) > 1;
+  FOR keys IN SELECT ids UNION ALL SELECT ids || '' LOOP
+    ASSERT (SELECT array_agg(k ORDER BY k) FROM pulse.kept(keys, shelves) k) = (SELECT array_agg(x ORDER BY x) FROM (
+      SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), a.who, a.alone FROM pulse.thing t, pulse.audit a WHERE t.key = ANY (keys) AND t.shelf = ANY (shelves) AND a.seq = t.seq
+      UNION ALL SELECT t.id, NULL, a.line, t.state, a.who, a.alone FROM pulse.task t, pulse.audit a WHERE t.id = ANY (keys) AND a.seq = t.seq
+      UNION ALL SELECT '', NULL, left(a.line, 48), NULL, a.who, a.alone FROM pulse.audit a WHERE '' = ANY (keys) AND a.seq = (SELECT max(seq) FROM pulse.audit)) x);
+  END LOOP;
+END $$`
 
 // examine tries a mutant with what happens in a world, and with every forgery. Those that
 // found out the ones before come first.

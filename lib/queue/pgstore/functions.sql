@@ -32,7 +32,7 @@ INSERT INTO legal SELECT e, f, t FROM (VALUES
 -- client reads the line that a queue in a directory would have. The form is a pattern for the JSON
 -- text; or @ and the name of a form that needs more, or what the object, or each element of the
 -- array, is. An object always has what begins with !.
-CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL, names text[] NOT NULL, need text[] NOT NULL);
+CREATE TABLE member (of text PRIMARY KEY, forms jsonb NOT NULL, names text[] NOT NULL, need text[] NOT NULL) WITH (toast_tuple_target = 8160); -- what is compressed is slow to read
 INSERT INTO member SELECT w, jsonb_object_agg(ltrim(n, '!'), coalesce(is_a, f)), array_agg(ltrim(n, '!') ORDER BY r, o),
   coalesce(array_agg(ltrim(n, '!') ORDER BY r, o) FILTER (WHERE n LIKE '!%'), '{}')
 FROM (SELECT row_number() OVER () AS r, * FROM (VALUES
@@ -105,7 +105,7 @@ BEGIN
   END IF;
   SELECT * INTO m FROM pulse.member x WHERE x.of = substr(form, 2);
   mine := coalesce(own->m.of, '{}');
-  RETURN (SELECT CASE WHEN bool_and(part IS NOT NULL) AND count(*) = count(DISTINCT name) AND array_agg(name) @> m.need
+  RETURN (SELECT CASE WHEN bool_and(part IS NOT NULL) AND count(*) = count(DISTINCT name) AND count(*) FILTER (WHERE name = ANY (m.need)) = cardinality(m.need)
       THEN '{' || string_agg('"' || name || '":' || part, ',' ORDER BY array_position(m.names, name)) || '}' END
     FROM (SELECT key, CASE WHEN m.forms->>key LIKE '@%' THEN pulse.form(m.forms->>key, value, own) WHEN value::text ~ ('^(' || (m.forms->>key) || ')$') THEN value::text END
         FROM json_each(v) WHERE NOT mine ? key
@@ -114,50 +114,39 @@ END $$;
 
 -- hats returns the roles of pulse that a login has; of a superuser, that he is the owner. What a
 -- role gave by itself does not count: before PostgreSQL 15, any may make another a member of itself.
-CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE sql STABLE AS $$
-  WITH RECURSIVE up AS (
-    SELECT to_regrole(quote_ident(login))::oid AS oid
-    UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid AND m.grantor <> m.roleid)
-  SELECT coalesce(array_agg(hat), '{}') FROM unnest('{approver,gate,owner,reader,runner,sender}'::text[]) hat
-  WHERE to_regrole('pulse_' || hat)::oid IN (SELECT oid FROM up)
-    OR hat = 'owner' AND pg_catalog.pg_has_role(to_regrole(quote_ident(login)), 'pulse_owner', 'MEMBER')
-$$;
+CREATE FUNCTION hats(login name) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (WITH RECURSIVE up AS (SELECT to_regrole(quote_ident(login))::oid AS oid UNION SELECT m.roleid FROM up JOIN pg_catalog.pg_auth_members m ON m.member = up.oid AND m.grantor <> m.roleid)
+    SELECT coalesce(array_agg(hat), '{}') FROM unnest('{approver,gate,owner,reader,runner,sender}'::text[]) hat
+    WHERE to_regrole('pulse_' || hat)::oid IN (SELECT oid FROM up) OR hat = 'owner' AND pg_catalog.pg_has_role(to_regrole(quote_ident(login)), 'pulse_owner', 'MEMBER'));
+END $$;
 
 -- answers reports whether the line was written by a person: an approver, and nothing else, then
 -- and now. Lines of the owner, who can't log in, came with a copy from another queue.
-CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
-  SELECT a.who = 'pulse_owner' OR a.alone AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
-$$;
+CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$ SELECT a.who = 'pulse_owner' OR a.alone AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1 $$;
 
 -- nul puts one escape in the place of another. No text here can hold NUL, which a stranger may put
 -- into a Message-ID.
-CREATE FUNCTION nul(line text, this text, that text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN strpos(line, this) > 0 THEN regexp_replace(line, '(?<!\\)((\\\\)*)\' || this, '\1' || that, 'g') ELSE line END
-$$;
+CREATE FUNCTION nul(line text, this text, that text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN strpos(line, this) > 0 THEN regexp_replace(line, '(?<!\\)((\\\\)*)\' || this, '\1' || that, 'g') ELSE line END $$;
 
 -- said returns a line of the log.
 CREATE FUNCTION said(line text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT pulse.nul(line, '\u0000', '\ufffd')::jsonb $$;
-CREATE FUNCTION said(line bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$ SELECT pulse.said(a.line) FROM pulse.audit a WHERE a.seq = $1 $$;
+CREATE FUNCTION said(line bigint) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (SELECT pulse.said(a.line) FROM pulse.audit a WHERE a.seq = $1); END $$;
 
 -- now returns the time of a commit. It does not lie before the last line of the log, unless the
 -- clock is back by an hour: then the log says so (package queue, Clock), as that of any clock.
-CREATE FUNCTION now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END FROM clock_timestamp() c
-$$;
+CREATE FUNCTION now(client timestamptz, log timestamptz) RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
+DECLARE c timestamptz := clock_timestamp(); BEGIN RETURN CASE WHEN log < c + interval '1 hour' THEN greatest(c, log) ELSE c END; END $$;
 
 -- most returns for how long a yes, or one that was signed elsewhere, is good at most.
 CREATE FUNCTION most(signed bool) RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN signed THEN interval '31 days 1 hour' ELSE interval '24 hours' END $$;
 
 -- stamp writes a time, and quoted plain words, as pulse does.
-CREATE FUNCTION stamp(t timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT '"' || to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') || rtrim(rtrim(to_char(t AT TIME ZONE 'UTC', '.US'), '0'), '.') || 'Z"'
-$$;
+CREATE FUNCTION stamp(t timestamptz) RETURNS text LANGUAGE sql STABLE AS $$ SELECT '"' || to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') || rtrim(rtrim(to_char(t AT TIME ZONE 'UTC', '.US'), '0'), '.') || 'Z"' $$;
 CREATE FUNCTION quoted(words text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT '"' || regexp_replace(words, '[^ !#-\[\]-~]', '?', 'g') || '"' $$;
 
 -- seconds returns a time of a line in whole seconds, as an entry has it: rounded up or down.
-CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0')
-$$;
+CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$ SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0') $$;
 
 -- same reports whether two targets are one: an address is in any case, and all else is kept in its
 -- form (package address, Spell), in which a capital makes another. The pattern is that of Split.
@@ -169,18 +158,27 @@ $$;
 
 CREATE FUNCTION sum(bytes bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'sha256:' || encode(sha256(bytes), 'hex') $$;
 
-CREATE FUNCTION put(shelf text, key text, seq bigint, rest text[], bytes bytea) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO pulse.thing VALUES (shelf, key, seq, rest, bytes)
-  ON CONFLICT ON CONSTRAINT thing_pkey DO UPDATE SET seq = excluded.seq, rest = excluded.rest, bytes = excluded.bytes
-$$;
+CREATE FUNCTION put(shelf text, key text, seq bigint, rest text[], bytes bytea) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO pulse.thing VALUES (shelf, key, seq, rest, bytes) ON CONFLICT ON CONSTRAINT thing_pkey DO UPDATE SET seq = excluded.seq, rest = excluded.rest, bytes = excluded.bytes; END $$;
 
 -- lock locks the queue, so that what is read next stays so until the commit.
-CREATE FUNCTION lock(OUT format int, OUT unsafe bool, OUT made timestamptz, OUT seq bigint, OUT head text, OUT day text, OUT refused int,
-    OUT limited bool, OUT kept int, OUT kept_bytes bigint, OUT counts jsonb) LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION lock(OUT format int, OUT seq bigint, OUT head text, OUT day text, OUT refused int, OUT limited bool, OUT kept int,
+    OUT kept_bytes bigint, OUT counts text, OUT now bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT q.format, q.unsafe, q.made, q.seq, q.head, q.day, q.refused, q.limited, q.kept, q.kept_bytes, q.counts
-  INTO format, unsafe, made, seq, head, day, refused, limited, kept, kept_bytes, counts FROM pulse.queue q FOR UPDATE;
+  SELECT q.format, q.seq, q.head, q.day, q.refused, q.limited, q.kept, q.kept_bytes, q.counts
+  INTO format, seq, head, day, refused, limited, kept, kept_bytes, counts FROM pulse.queue q FOR UPDATE;
+  now := extract(epoch FROM pulse.now(NULL, NULL)) * 1000000;
+END $$;
+
+-- kept returns what is kept under keys, with the line that made it and the login that wrote that: a task, with its state
+-- in rest, the things on some shelves, and, under '', the beginning of the last line. It has its caller's rights, and a plan.
+CREATE FUNCTION kept(keys text[], shelves text[]) RETURNS TABLE (key text, shelf text, line text, rest text, who name, alone bool) LANGUAGE plpgsql STABLE
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), a.who, a.alone
+    FROM unnest(keys) k, unnest(shelves) s, pulse.thing t, pulse.audit a WHERE (t.shelf, t.key) = (s, k) AND a.seq = t.seq
+    UNION ALL SELECT t.id, NULL, a.line, t.state, a.who, a.alone FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY (keys)
+    UNION ALL (SELECT '', NULL, left(a.line, 48), NULL, a.who, a.alone FROM pulse.audit a WHERE '' = ANY (keys) ORDER BY a.seq DESC LIMIT 1);
 END $$;
 
 -- touch writes, so that the acknowledgement of this transaction covers all that it has read.
@@ -196,17 +194,13 @@ BEGIN
 END $$;
 
 -- outward reports whether a task is an effect that reaches the outside.
-CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
-  SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer')
-$$;
+CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$ SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer') $$;
 
 -- starter returns the hat of the logins that start a task.
 CREATE FUNCTION starter(t pulse.task) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END $$;
 
 -- wanted returns how many people have to say yes to a task, by the decision that is in its file.
-CREATE FUNCTION wanted(id text) RETURNS int LANGUAGE sql STABLE AS $$
-  SELECT coalesce((pulse.said(convert_from(bytes, 'UTF8')) #>> '{decision,count}')::int, 1) FROM pulse.file f WHERE f.id = $1
-$$;
+CREATE FUNCTION wanted(id text) RETURNS int LANGUAGE sql STABLE AS $$ SELECT coalesce((pulse.said(convert_from(bytes, 'UTF8')) #>> '{decision,count}')::int, 1) FROM pulse.file f WHERE f.id = $1 $$;
 
 -- another reports whether the lines of two yeses may be of two people: of two logins, or of two names
 -- of which one is a key's. What a signature proves, the machine checks that starts the task.
@@ -288,13 +282,15 @@ END $$;
 -- start checks that a task may start now: hold, role, the day's starts, and for what reaches the
 -- outside a person's yes, which it spends for good.
 CREATE FUNCTION start(j jsonb, t pulse.task, at bigint, hats text[], host text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE yes jsonb; given bigint; first bigint; ago bigint := floor(extract(epoch FROM (j->>'time')::timestamptz)) - 86400;
+DECLARE held bool; spent bool; yes jsonb; given bigint; first bigint; ago bigint := floor(extract(epoch FROM (j->>'time')::timestamptz)) - 86400;
 BEGIN
-  IF (SELECT held FROM pulse.queue) THEN
+  SELECT q.held, q.max_per_day IS NOT NULL AND q.max_per_day <= (
+    SELECT count(*) FROM pulse.start s WHERE s.at > ago AND substr(s.entry, 86, 1) = left(t.kind, 1)) FROM pulse.queue q INTO held, spent;
+  IF held THEN
     PERFORM pulse.refuse('the queue is on hold');
   ELSIF NOT pulse.starter(t) = ANY (hats) THEN
     PERFORM pulse.refuse(format('this login may not start what is of kind %s', t.kind));
-  ELSIF (SELECT max_per_day <= (SELECT count(*) FROM pulse.start s WHERE s.at > ago AND substr(s.entry, 86, 1) = left(t.kind, 1)) FROM pulse.queue) THEN
+  ELSIF spent THEN
     PERFORM pulse.refuse(format('as many of kind %s were started within a day as queue.max_per_day lets', t.kind));
   ELSIF pulse.outward(t) THEN
     SELECT seq, pulse.said(seq)->'approval' INTO given, yes FROM pulse.thing WHERE (shelf, key) = ('approvals', t.id);
@@ -309,10 +305,8 @@ BEGIN
     END IF;
     INSERT INTO pulse.nonce SELECT DISTINCT y->>'nonce', at FROM (VALUES (yes), (pulse.said(first)->'approval')) v(y) WHERE y->>'level' = 'signature' AND NOT y ? 'grants';
   END IF;
-  IF NOT EXISTS (SELECT FROM pulse.thing c, pulse.said(c.seq) k WHERE c.shelf = 'clock' AND k->>'event' = 'clock_jumped'
-      AND (k->>'time')::timestamptz > (j->>'time')::timestamptz - interval '1 hour') THEN -- a clock that is wrong forgets no start
-    DELETE FROM pulse.start s WHERE s.at < ago - 86400;
-  END IF;
+  DELETE FROM pulse.start s WHERE s.at < ago - 86400 AND NOT EXISTS (SELECT FROM pulse.thing c, pulse.said(c.seq) k WHERE c.shelf = 'clock'
+    AND k->>'event' = 'clock_jumped' AND (k->>'time')::timestamptz > (j->>'time')::timestamptz - interval '1 hour'); -- a clock that is wrong forgets no start
   INSERT INTO pulse.run VALUES (at, t.id, session_user, host, clock_timestamp() + interval '120 s')
   ON CONFLICT ON CONSTRAINT run_task_key DO UPDATE -- of a run that was cancelled, and whose end nobody has noted
   SET fence = excluded.fence, who = excluded.who, host = excluded.host, until = excluded.until;
@@ -362,14 +356,15 @@ BEGIN
 END $$;
 
 -- counted returns by how much a line counts more than the one before.
-CREATE FUNCTION counted(m text, was jsonb, j jsonb) RETURNS int LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce((j->>m)::int, 0) - coalesce((was->>m)::int, 0)
-$$;
+CREATE FUNCTION counted(m text, was jsonb, j jsonb) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT coalesce((j->>m)::int, 0) - coalesce((was->>m)::int, 0) $$;
+
+-- origin returns who sent a task, by a line about it.
+CREATE FUNCTION origin(j jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN jsonb_build_array(j->'sender', j->'trust', j->'source', j->'uid', j->'message_id'); END $$;
 
 -- move carries out a line that moves a task. Who sent it, and how far that was proven, is what
 -- the line says that added it.
 CREATE FUNCTION move(j jsonb, at bigint, fence bigint, hats text[], host text, blob bytea) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE t pulse.task; was jsonb; e text := j->>'event'; src text := coalesce(j->>'from', ''); dst text := coalesce(j->>'to', ''); fresh int := (src = 'running')::int;
+DECLARE t pulse.task; was jsonb; m text; e text := j->>'event'; src text := coalesce(j->>'from', ''); dst text := coalesce(j->>'to', ''); fresh int := (src = 'running')::int;
 BEGIN
   SELECT * INTO t FROM pulse.task WHERE id = j->>'task';
   was := pulse.said(t.seq);
@@ -383,13 +378,16 @@ BEGIN
   END IF;
   IF e NOT IN ('broke', 'cancelled') AND NOT coalesce(j->>'digest' = t.digest AND j->>'kind' = t.kind AND j->>'action' = t.action, false) THEN
     PERFORM pulse.refuse('a line about another task file');
-  ELSIF dst IN ('scheduled', 'awaiting_review', 'running')
-      AND EXISTS (SELECT FROM pulse.said(t.added) a, unnest('{sender,trust,source,uid,message_id}'::text[]) m WHERE j->m IS DISTINCT FROM a->m) THEN
+  ELSIF dst IN ('scheduled', 'awaiting_review', 'running') AND pulse.origin(j) <> pulse.origin(pulse.said(t.added)) THEN
     PERFORM pulse.refuse('a line about a task that another one sent');
-  ELSIF dst <> '' AND e <> 'broke' AND EXISTS (SELECT FROM unnest('{attempts,deferred,restarts}'::text[]) m, LATERAL (VALUES (coalesce((j->>m)::int, 0), coalesce((was->>m)::int, 0))) v(have, had)
-      WHERE NOT have BETWEEN had AND had + fresh AND NOT (have = 0 AND (e IN ('requeued', 'extracted', 'continued') OR e = 'approved' AND t.kind = 'ask'))) THEN
-    PERFORM pulse.refuse('a task that was started less or more often than it was');
-  ELSIF j ? 'not_before' AND j->'not_before' IS DISTINCT FROM was->'not_before'
+  END IF;
+  FOREACH m IN ARRAY '{attempts,deferred,restarts}'::text[] LOOP
+    IF dst <> '' AND e <> 'broke' AND NOT pulse.counted(m, was, j) BETWEEN 0 AND fresh
+        AND NOT (coalesce((j->>m)::int, 0) = 0 AND (e IN ('requeued', 'extracted', 'continued') OR e = 'approved' AND t.kind = 'ask')) THEN
+      PERFORM pulse.refuse('a task that was started less or more often than it was');
+    END IF;
+  END LOOP;
+  IF j ? 'not_before' AND j->'not_before' IS DISTINCT FROM was->'not_before'
       AND NOT (e IN ('retried', 'restored') AND (j->>'not_before')::timestamptz < (j->>'time')::timestamptz + interval '25 hours') OR j->'told' <> coalesce(was->'told', 'null') THEN
     PERFORM pulse.refuse('a task that is put off for too long, or that a person was told of');
   ELSIF e = 'carried_out' AND (t.kind <> 'effect' OR t.action <> 'write_local') THEN
@@ -421,21 +419,23 @@ BEGIN
     DELETE FROM pulse.thing WHERE shelf = 'results' AND key = t.id;
   END IF;
   PERFORM pulse.approval(j, t, at, hats);
-  t.state := dst;
-  UPDATE pulse.task SET seq = at, state = dst, entry = pulse.entry(j, t), n = CASE WHEN e IN ('requeued', 'continued') THEN at ELSE n END WHERE id = t.id;
-  INSERT INTO pulse.start SELECT at, floor(extract(epoch FROM (j->>'time')::timestamptz)), pulse.entry(j, t) WHERE e = 'started';
+  t.state := dst; t.entry := pulse.entry(j, t);
+  UPDATE pulse.task SET seq = at, state = dst, entry = t.entry, n = CASE WHEN e IN ('requeued', 'continued') THEN at ELSE n END WHERE id = t.id;
+  IF e = 'started' THEN
+    INSERT INTO pulse.start VALUES (at, floor(extract(epoch FROM (j->>'time')::timestamptz)), t.entry);
+  END IF;
 END $$;
 
 -- entry returns what a line makes of a task that is open: 128 bytes, as package entry writes them.
-CREATE FUNCTION entry(j jsonb, t pulse.task) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT concat_ws(' ', left(t.state, 1), t.id, substr(t.digest, 8, 32), rpad(t.action, 16), left(t.kind, 1),
+CREATE FUNCTION entry(j jsonb, t pulse.task) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE mail bool := t.kind = 'ask' AND j ?| '{source,message_id}'; told bool := t.state = 'awaiting_review' AND j ? 'told';
+BEGIN
+  RETURN CASE WHEN t.state IN ('scheduled', 'awaiting_review', 'running') THEN concat_ws(' ', left(t.state, 1), t.id, substr(t.digest, 8, 32), rpad(t.action, 16), left(t.kind, 1),
       CASE WHEN j->>'trust' = 'external_verified' THEN CASE WHEN mail THEN 'x' ELSE 'X' END WHEN mail THEN 'm' ELSE '-' END,
       left(encode(sha256(convert_to(lower(coalesce(j->>'sender', '') COLLATE "C"), 'UTF8')), 'hex'), 16), pulse.seconds(coalesce(j->>'since', j->>'time'), false))
     || CASE WHEN told THEN '!' || pulse.seconds(j->>'told', false) WHEN j ? 'not_before' THEN CASE WHEN j->>'event' IN ('added', 'approved') THEN '+' ELSE ' ' END || pulse.seconds(j->>'not_before', true)
-      ELSE ' 0000000000' END || E'\n'
-  FROM (SELECT t.kind = 'ask' AND j ?| '{source,message_id}' AS mail, t.state = 'awaiting_review' AND j ? 'told' AS told) x
-  WHERE t.state IN ('scheduled', 'awaiting_review', 'running')
-$$;
+      ELSE ' 0000000000' END || E'\n' END;
+END $$;
 
 -- staged keeps bytes that are of the digest in the line.
 CREATE FUNCTION staged(shelf text, key text, at bigint, digest text, bytes bytea) RETURNS void LANGUAGE plpgsql AS $$
@@ -618,8 +618,8 @@ END $$;
 
 -- made returns the line that a client wants to write, as the log has it: time, login, what was
 -- proven of it, and the chain are the server's. before holds those that it comes after in this commit.
-CREATE FUNCTION made(raw text, before jsonb[], last bool, prev text, at timestamptz, hats text[]) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE j jsonb := pulse.said(raw); e text := j->>'event'; line text; was jsonb; person jsonb; yes jsonb; word text; own jsonb;
+CREATE FUNCTION made(raw text, j jsonb, before jsonb[], last bool, prev text, at timestamptz, hats text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE e text := j->>'event'; line text; was jsonb; person jsonb; yes jsonb; word text; own jsonb;
   kind text := CASE WHEN e IN ('approved', 'requeued', 'partly') THEN 'approval' WHEN e = 'granted' THEN 'grant' WHEN e = 'session_opened' THEN 'session' END;
   level text := CASE WHEN hats = '{approver}' THEN 'user' ELSE 'terminal' END; long interval;
 BEGIN
@@ -667,14 +667,15 @@ BEGIN
   RETURN pulse.nul(line, '\ufdd0', '\u0000');
 END $$;
 
--- commit is the only way to change a queue: lines for the log, what was staged with them, and
--- how many refusals are only counted. The caller has called lock in this transaction, and has seen
--- so many lines. mark is with the last of the lines from then on.
+-- commit is the only way to change a queue: lines for the log, which it returns as it wrote them, what was
+-- staged with them, and how many refusals are only counted. The caller has called lock in this transaction,
+-- and has seen so many lines. mark is with the last of the lines from then on.
 CREATE FUNCTION commit(seen bigint, lines text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text, mark bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off SET standard_conforming_strings = on AS $$
+RETURNS text[] LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET standard_conforming_strings = on
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   q pulse.queue; js jsonb[] := '{}'; log text[] := '{}'; n int := coalesce(cardinality(lines), 0); hats text[]; j jsonb; e text; i int;
-  blob bytea; dims text := '[1:' || n || ']'; at timestamptz; tip text;
+  blob bytea; dims text := '[1:' || n || ']'; at timestamptz; tip text; about text; added bool := false;
 BEGIN
   SELECT * INTO q FROM pulse.queue FOR UPDATE;
   hats := pulse.hats(session_user);
@@ -691,59 +692,58 @@ BEGIN
   ELSIF seen IS DISTINCT FROM q.seq THEN
     RAISE EXCEPTION 'the log is longer than this command has seen' USING ERRCODE = 'PU001';
   END IF;
-  SELECT pulse.now((pulse.said(lines[1])->>'time')::timestamptz, (SELECT (pulse.said(a.line)->>'time')::timestamptz FROM pulse.audit a WHERE a.seq = q.seq)) INTO at;
+  at := pulse.now((pulse.said(lines[1])->>'time')::timestamptz, (pulse.said(q.seq)->>'time')::timestamptz);
   FOR i IN 1 .. n LOOP
-    PERFORM set_config('pulse.task', pulse.said(lines[i])->>'task', true);
-    log[i] := pulse.made(lines[i], js, i = n, tip, at, hats);
+    j := pulse.said(lines[i]); about := set_config('pulse.task', j->>'task', true);
+    log[i] := pulse.made(lines[i], j, js, i = n, tip, at, hats);
     js[i] := pulse.said(log[i]);
     tip := pulse.sum(convert_to(log[i], 'UTF8'));
+    added := added OR js[i]->>'event' = 'added';
   END LOOP;
-  IF EXISTS (SELECT FROM unnest(js) x(doc) WHERE doc->>'event' = 'added') THEN
+  IF added THEN
     PERFORM pulse.adds(js, q.seq, shelves, keys, blobs);
   END IF;
   INSERT INTO pulse.audit SELECT q.seq + o, line, session_user, hats = '{approver}', CASE o WHEN n THEN mark END FROM unnest(log) WITH ORDINALITY x(line, o);
   FOR i IN 1 .. n LOOP
-    j := js[i]; e := j->>'event'; blob := NULL;
-    IF e <> 'added' OR j ?| '{parent,positions}' THEN
-      PERFORM set_config('pulse.task', j->>'task', true);
+    j := js[i]; e := j->>'event'; about := set_config('pulse.task', j->>'task', true);
+    IF e <> 'added' THEN
       IF cardinality(blobs) > 0 THEN
         SELECT x.b INTO blob FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.k = j->>'task' AND x.s = pulse.shelf(j);
       END IF;
       IF j ? 'from' THEN
         PERFORM pulse.move(j, q.seq + i, fences[i], hats, host, blob);
-      ELSIF e <> 'added' THEN
+      ELSE
         PERFORM pulse.note(j, q.seq + i, hats, host, blob);
       END IF;
+    END IF;
+    IF j ?| '{proposed,parent,positions}' THEN
       PERFORM pulse.aside(j, q.seq + i, (SELECT x.b FROM unnest(shelves, keys, blobs) x(s, k, b) WHERE x.s = 'outbox' AND x.k = j->>'task'));
     END IF;
     IF e = 'added' AND NOT 'gate' = ANY (hats) AND pulse.wanted(j->>'task') < pulse.wanted(js[i - 1]->>'task') THEN
       PERFORM pulse.refuse('a correction to which fewer people have to say yes');
     END IF;
   END LOOP;
-  PERFORM pulse.account(js, unlisted, q.seq + n, tip);
+  PERFORM pulse.account(q, js, unlisted, tip);
+  RETURN log;
 END $$;
 
 -- shelf returns where the bytes of a line's digest were staged.
-CREATE FUNCTION shelf(j jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE j->>'event' WHEN 'refused' THEN 'refused' WHEN 'extracted' THEN 'extracts' WHEN 'carried_out' THEN 'drafts' ELSE 'results' END
-$$;
+CREATE FUNCTION shelf(j jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE j->>'event' WHEN 'refused' THEN 'refused' WHEN 'extracted' THEN 'extracts' WHEN 'carried_out' THEN 'drafts' ELSE 'results' END $$;
 
 -- account counts what the lines changed, and moves the head of the log.
-CREATE FUNCTION account(js jsonb[], unlisted int, at bigint, tip text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE q pulse.queue; delta jsonb; d text; r record;
+CREATE FUNCTION account(q pulse.queue, js jsonb[], unlisted int, tip text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE j jsonb;
 BEGIN
-  SELECT * INTO q FROM pulse.queue;
-  FOR r IN SELECT j->>'event' AS e, substr(j->>'time', 1, 10) AS d FROM unnest(js) WITH ORDINALITY x(j, o) WHERE j->>'event' IN ('refused', 'limited') ORDER BY o LOOP
-    IF q.day <> r.d THEN
-      q.day := r.d; q.refused := 0; q.limited := false;
+  FOREACH j IN ARRAY js LOOP
+    IF j->>'event' IN ('refused', 'limited') THEN
+      IF q.day <> substr(j->>'time', 1, 10) THEN q.day := substr(j->>'time', 1, 10); q.refused := 0; q.limited := false; END IF;
+      q.refused := q.refused + CASE j->>'event' WHEN 'refused' THEN 1 ELSE 0 END;
+      q.limited := q.limited OR j->>'event' = 'limited';
     END IF;
-    q.refused := q.refused + CASE r.e WHEN 'refused' THEN 1 ELSE 0 END;
-    q.limited := q.limited OR r.e = 'limited';
+    q.counts := q.counts || CASE WHEN j ? 'from' THEN jsonb_build_object(j->>'from', coalesce((q.counts->>(j->>'from'))::bigint, 0) - 1) ELSE '{}' END;
+    q.counts := q.counts || CASE WHEN j ? 'to' THEN jsonb_build_object(j->>'to', coalesce((q.counts->>(j->>'to'))::bigint, 0) + 1) ELSE '{}' END;
   END LOOP;
-  SELECT jsonb_object_agg(st, coalesce((q.counts->>st)::bigint, 0) + c) INTO delta FROM (
-    SELECT st, sum(c) AS c FROM unnest(js) j, LATERAL (VALUES (j->>'from', -1), (j->>'to', 1)) v(st, c)
-    WHERE st <> '' GROUP BY st) x;
-  UPDATE pulse.queue SET seq = at, head = tip, day = q.day, refused = q.refused + unlisted, limited = q.limited, counts = counts || coalesce(delta, '{}');
+  UPDATE pulse.queue SET seq = q.seq + cardinality(js), head = tip, day = q.day, refused = q.refused + unlisted, limited = q.limited, counts = q.counts;
 END $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pulse FROM PUBLIC;
@@ -753,4 +753,4 @@ GRANT SELECT ON queue, audit, task, start, run, nonce, may, legal, member TO pul
 GRANT SELECT (shelf, key, seq, rest) ON thing TO pulse_reader;
 GRANT SELECT (id) ON file TO pulse_reader;
 GRANT EXECUTE ON FUNCTION lock, touch, beat, commit TO pulse_gate, pulse_runner, pulse_sender, pulse_approver;
-GRANT EXECUTE ON FUNCTION hats, pulse.now(timestamptz, timestamptz) TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;
+GRANT EXECUTE ON FUNCTION hats, kept, pulse.now(timestamptz, timestamptz) TO pulse_gate, pulse_runner, pulse_sender, pulse_approver, pulse_reader;

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,32 +124,33 @@ func (v *view) Each(s store.Shelf, fn func(key string, made time.Time) (more boo
 }
 
 // starts are those that were read from this server. Only what is added later has to be read,
-// unless a clock that went back changed the latest of them.
+// unless a clock went back meanwhile, which changes those that it had not reached yet.
 type starts struct {
-	list        []store.Start
-	seq, latest int64 // the last line's number, and the time of the latest start
+	list  []store.Start
+	seq   int64  // the last line's number
+	clock []byte // the line that says how the clock jumped last
 }
 
-// further asks for the starts that are not read yet, and for the latest of those that are.
-func (c *starts) further() []stmt {
-	return []stmt{
-		say("SELECT seq, at, entry FROM pulse.start WHERE seq > $1 ORDER BY seq LIMIT $2", c.seq, allStarts),
-		say("SELECT greatest(max(at), 0) FROM pulse.start WHERE seq <= $1", c.seq),
-	}
+// further asks for the starts that are not read yet.
+func (c *starts) further() stmt {
+	return say("SELECT seq, at, entry FROM pulse.start WHERE seq > $1 ORDER BY seq LIMIT $2", c.seq, allStarts)
 }
 
 // Starts calls fn for the starts of the last store.Window, and perhaps older ones.
 func (v *view) Starts(_ time.Time, fn func(store.Start)) error {
 	c := &v.Store.starts
 	v.claims = true
+	always, _, err := v.about("")
+	if err != nil {
+		return err
+	}
+	if clock := always.things[store.Clocks].line; !bytes.Equal(clock, c.clock) {
+		*c = starts{clock: clock}
+	}
 	for n := allStarts; n == allStarts; {
-		all, err := v.query(c.further()...)
+		all, err := v.query(c.further())
 		if err != nil {
 			return err
-		}
-		if num(all[1][0][0]) != c.latest {
-			*c = starts{}
-			continue
 		}
 		n = int64(len(all[0]))
 		for _, r := range all[0] {
@@ -156,7 +158,7 @@ func (v *view) Starts(_ time.Time, fn func(store.Start)) error {
 			if !ok {
 				return fmt.Errorf("%s: the start of line %d can't be read: the limits can't be reckoned", v.name, num(r[0]))
 			}
-			c.seq, c.latest = num(r[0]), max(c.latest, num(r[1]))
+			c.seq = num(r[0])
 			c.list = append(c.list, store.Start{Time: time.Unix(num(r[1]), 0).UTC(), Kind: e.Kind, External: e.External, Sender: e.Sender})
 		}
 	}

@@ -18,6 +18,7 @@ const (
 		(SELECT seq, line FROM pulse.audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT 1000) a) b WHERE before < 4194304 ORDER BY seq`
 	sqlBackward = `SELECT seq, line FROM (SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq DESC) - octet_length(line) AS before FROM
 		(SELECT seq, line FROM pulse.audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2) a) b WHERE before < 4194304 ORDER BY seq DESC`
+	sqlRecent = "SELECT seq, line FROM pulse.audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2" // which are so few that their bytes need no bound
 )
 
 // forward calls fn for the lines after one number up to another.
@@ -99,8 +100,8 @@ func (s *Store) History(fn func(audit.Line) bool, events ...task.Event) error {
 const recent = 20
 
 func (s *Store) back(seq, before int64, fn func(audit.Line) bool, events []task.Event) error {
-	for n := int64(recent); seq > 0; n = chunk {
-		all, err := s.query(say(sqlBackward, before, n))
+	for sql, n := sqlRecent, int64(recent); seq > 0; sql, n = sqlBackward, chunk {
+		all, err := s.query(say(sql, before, n))
 		if err != nil {
 			return err
 		}

@@ -28,17 +28,15 @@ var (
 		say("SET LOCAL jit = off"),             // each statement here is short
 		say("SET LOCAL statement_timeout = 0"), // but verify reads for long
 		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text, " + serverNow + " FROM pulse.queue"),
-		say(sqlHold),
 	}
 	beginUpdate = []stmt{
 		say("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
 		say("SET LOCAL search_path = pg_catalog"),
-		say("SELECT " + noStandby + ", set_config('lock_timeout', CASE WHEN " + noStandby + " THEN '3s' ELSE '60s' END, true)"),
+		say("SELECT x, set_config('lock_timeout', CASE WHEN x THEN '3s' ELSE '60s' END, true) FROM (SELECT " + noStandby + " OFFSET 0) AS alone(x)"),
 		say("SET LOCAL statement_timeout = 0"), // a COMMIT that is cancelled succeeds
 		say("SET LOCAL synchronous_commit = on"),
 		say("SET LOCAL idle_in_transaction_session_timeout = '20s'"), // a client that vanished keeps the lock until then
-		say("SELECT format, seq, head, day, refused, limited, kept, kept_bytes, counts::text, " + serverNow + " FROM pulse.lock()"),
-		say(sqlHold),
+		say("SELECT * FROM pulse.lock()"),
 	}
 )
 
@@ -52,7 +50,7 @@ func (s *Store) View(fn func(store.View) error) error {
 		return fn(s.in)
 	}
 	for again := false; ; again = true {
-		v, err := s.begin(beginView, nil)
+		v, err := s.begin(beginView, nil, nil)
 		if err != nil {
 			return err
 		}
@@ -74,7 +72,8 @@ func (s *Store) Update(fn func(store.View) (*store.Commit, error)) error {
 	if err := s.Writable(); err != nil {
 		return err
 	}
-	v, err := s.begin(beginUpdate, s.foresee())
+	keys, ahead := s.foresee()
+	v, err := s.begin(beginUpdate, keys, ahead)
 	if err != nil {
 		return err
 	}
@@ -109,23 +108,26 @@ func (s *Store) patient(d time.Duration) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// foresee returns what the next Update will probably ask for: what the end of a run needs or,
-// if there is none, what a start does.
-func (s *Store) foresee() (list []stmt) {
+// foresee returns what the next Update will probably ask for: what the end of a run needs, by
+// the keys, or, if there is none, what a start does.
+func (s *Store) foresee() (keys []string, ahead []stmt) {
 	for id := range s.runs {
-		if len(list) < 20 {
-			list = append(list, say(sqlTask, id), say(sqlThing, id))
+		if len(keys) < 10 {
+			keys = append(keys, id)
 		}
 	}
-	if len(list) == 0 && s.claims {
-		list = append(s.starts.further(), say(sqlBackward, int64(math.MaxInt64), int64(recent)))
+	if len(keys) == 0 && s.claims {
+		ahead = append(ahead, s.starts.further(), say(sqlRecent, int64(math.MaxInt64), int64(recent)))
 	}
-	return list
+	return keys, ahead
 }
 
 // begin begins a transaction, and asks ahead in the same round trip, because others wait for
 // the lock meanwhile. A connection that broke since it was used last is replaced.
-func (s *Store) begin(first, ahead []stmt) (*view, error) {
+func (s *Store) begin(first []stmt, keys []string, ahead []stmt) (*view, error) {
+	update := len(first) == len(beginUpdate)
+	keys = append(keys, "")
+	first = append(first[:len(first):len(first)], kept(keys))
 	ctx, cancel := s.patient(patience)
 	defer cancel()
 	noted, began := s.memory.Noted(), time.Now()
@@ -138,7 +140,7 @@ func (s *Store) begin(first, ahead []stmt) (*view, error) {
 			}
 		}
 		all, err := s.ask(ctx, slices.Concat(first, ahead)...)
-		if len(first) == len(beginUpdate) && alone(all) {
+		if update && alone(all) {
 			s.end()
 			if time.Since(began) < standbyLimit && sleep(ctx, standbyLimit/20) {
 				again = false
@@ -148,11 +150,11 @@ func (s *Store) begin(first, ahead []stmt) (*view, error) {
 		}
 		if err == nil {
 			n := len(first)
-			return s.picture(all[n-2][0], all[n-1], ahead, all[n:], noted)
+			return s.picture(all[n-2][0], keys, all[n-1], ahead, all[n:], noted)
 		}
 		lost := s.conn.IsClosed()
 		s.end()
-		if ctx.Err() == context.DeadlineExceeded && len(first) > len(beginView) { // lock_timeout is for each of several locks
+		if ctx.Err() == context.DeadlineExceeded && update { // lock_timeout is for each of several locks
 			return nil, locked(patience)
 		}
 		if !lost || fresh || again || ctx.Err() != nil {
@@ -169,14 +171,11 @@ func (s *Store) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// picture makes a view of the queue's row, of its hold, and of what was asked ahead.
-func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
-	always := made(hold)
-	v := &view{
-		Store: s, seq: num(q[1]), head: string(q[2]), last: audit.TimeOf(always[lastLine].line), noted: noted,
-		known: map[string]*about{"": {things: always}}, foreseen: map[string][]row{},
-	}
-	delete(always, lastLine)
+// picture makes a view of the queue's row, of what is kept under some keys, and of what else was asked ahead.
+func (s *Store) picture(q row, keys []string, things []row, ahead []stmt, answers [][]row, noted seen.Noted) (*view, error) {
+	v := &view{Store: s, seq: num(q[1]), head: string(q[2]), noted: noted, known: map[string]*about{}, foreseen: map[string][]row{}}
+	v.know(keys, things)
+	v.last = audit.TimeOf(v.known[""].line)
 	if q[9] != nil {
 		v.now = time.UnixMicro(num(q[9])).UTC()
 	}
@@ -202,7 +201,7 @@ func (s *Store) picture(q row, hold []row, ahead []stmt, answers [][]row, noted 
 
 // snapshot runs fn once on a snapshot of the queue.
 func (s *Store) snapshot(fn func(context.Context) error) error {
-	if _, err := s.begin(beginView, nil); err != nil {
+	if _, err := s.begin(beginView, nil, nil); err != nil {
 		return err
 	}
 	defer s.end()
@@ -231,14 +230,14 @@ func (s *Store) commit(v *view, c *store.Commit) error {
 	s.notices = nil
 	ctx, cancel := s.untilInterrupted()
 	unwatched := s.watchStandby(cancel)
-	all, err := s.ask(ctx, call, say(logged, v.seq), say("COMMIT"))
+	all, err := s.ask(ctx, call, say("COMMIT"))
 	unwatched()
 	cancel()
 	var pg *pgconn.PgError
 	var lines []row
 	switch {
 	case err == nil && len(s.notices) == 0 && s.conn.TxStatus() == 'I':
-		lines = all[1]
+		lines = all[0]
 	case errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR" && !s.conn.IsClosed():
 		return s.fail(err)
 	default:
@@ -248,9 +247,6 @@ func (s *Store) commit(v *view, c *store.Commit) error {
 	}
 	return s.carried(v, c, lines)
 }
-
-// logged asks for the lines of the log after one.
-const logged = "SELECT line FROM pulse.audit WHERE seq > $1 ORDER BY seq"
 
 // call returns the call that carries a commit out, and the mark by which it is known again. What
 // changes nothing writes all the same: its acknowledgement covers what was read, which may not
@@ -273,7 +269,7 @@ func (s *Store) call(v *view, c *store.Commit) (q stmt, mark int64) {
 		shelves[i], keys[i], blobs[i] = string(b.Shelf), b.Key, b.Bytes
 	}
 	mark = rand.Int64()
-	return say("SELECT FROM pulse.commit($1, $2, $3, $4::int, $5, $6, $7, $8, $9)",
+	return say("SELECT unnest(pulse.commit($1, $2, $3, $4::int, $5, $6, $7, $8, $9))",
 		v.seq, lines, fences, int64(c.Unlisted), shelves, keys, blobs, s.host, mark), mark
 }
 

@@ -48,17 +48,33 @@ type maker struct {
 const mostKnown = 4096
 
 const (
-	sqlTask  = "SELECT t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = $1"
-	sqlThing = `SELECT t.shelf, a.line, array_to_string(t.rest, ' '), ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq)
-		WHERE t.key = $1 AND ` + shelves
-	shelves = "t.shelf = ANY ('{results,extracts,labels,drafts,approvals,partly,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')"
-	sqlHold = `SELECT t.shelf, a.line, '', ` + writer + ` FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf IN ('hold', 'clock') AND t.key = ''
-		UNION ALL (SELECT '` + lastLine + `', left(line, 48), '', '' FROM pulse.audit ORDER BY seq DESC LIMIT 1)`  // what is asked for each time
-	writer   = "CASE WHEN a.alone OR a.who = 'pulse_owner' THEN a.who::text ELSE '' END" // nobody vouches for what a machine's login said
-	lastLine = "last"
 	sqlFile  = "SELECT bytes FROM pulse.file WHERE id = $1"
 	sqlBytes = "SELECT bytes FROM pulse.thing WHERE shelf = $1 AND key = $2"
 )
+
+// kept asks for what is kept under keys. Under "" that is what is asked for each time: the hold, the
+// clock, and the last line.
+func kept(keys []string) stmt {
+	return say("SELECT * FROM pulse.kept($1, '{results,extracts,labels,drafts,approvals,partly,spent,grants,sessions,outbox,positions,pruned,names,refused,findings,hold,clock}')", keys)
+}
+
+// know takes what kept was answered.
+func (v *view) know(keys []string, rows []row) {
+	for _, key := range keys {
+		v.known[key] = &about{things: map[store.Shelf]maker{}}
+	}
+	for _, r := range rows {
+		a, who := v.known[string(r[0])], ""
+		if yes(r[5]) || string(r[4]) == "pulse_owner" { // nobody vouches for what a machine's login said
+			who = string(r[4])
+		}
+		if r[1] == nil {
+			a.state, a.line = task.State(r[3]), r[2]
+		} else {
+			a.things[store.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), who}
+		}
+	}
+}
 
 // query runs statements of the view in one round trip, or in none if all were foreseen.
 func (s *Store) query(list ...stmt) (all [][]row, err error) {
@@ -90,22 +106,18 @@ func (v *view) about(key string, also ...stmt) (*about, [][]row, error) {
 		return a, nil, nil
 	}
 	if a == nil {
-		also = append(also, say(sqlTask, key), say(sqlThing, key))
+		also = append(also, kept([]string{key}))
 	}
 	all, err := v.query(also...)
 	if err != nil || a != nil {
 		return a, all, err
 	}
-	n := len(all) - 2
-	a = &about{things: made(all[n+1])}
-	for _, r := range all[n] {
-		a.state, a.line = task.State(r[0]), r[1]
-	}
 	if len(v.known) >= mostKnown {
 		clear(v.known)
 	}
-	v.known[key] = a
-	return a, all[:n], nil
+	n := len(all) - 1
+	v.know([]string{key}, all[n])
+	return v.known[key], all[:n], nil
 }
 
 // sqlFiles leaves out large files: what is read ahead is kept.
@@ -121,11 +133,7 @@ func (v *view) Look(keys []string, files bool) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	list := []stmt{
-		say("SELECT t.id, t.state, a.line FROM pulse.task t JOIN pulse.audit a USING (seq) WHERE t.id = ANY ($1)", keys),
-		say(`SELECT t.key, t.shelf, a.line, array_to_string(t.rest, ' '), `+writer+` FROM pulse.thing t JOIN pulse.audit a USING (seq)
-			WHERE t.key = ANY ($1) AND `+shelves, keys),
-	}
+	list := []stmt{kept(keys)}
 	if files && !v.reader {
 		list = append(list, say(sqlFiles, keys))
 	}
@@ -136,29 +144,11 @@ func (v *view) Look(keys []string, files bool) error {
 	if len(v.known)+len(keys) > mostKnown {
 		clear(v.known)
 	}
-	for _, key := range keys {
-		v.known[key] = &about{things: map[store.Shelf]maker{}}
-	}
-	for _, r := range all[0] {
-		a := v.known[string(r[0])]
-		a.state, a.line = task.State(r[1]), r[2]
-	}
-	for _, r := range all[1] {
-		v.known[string(r[0])].things[store.Shelf(r[1])] = maker{r[2], strings.Fields(string(r[3])), string(r[4])}
-	}
-	for _, r := range slices.Concat(all[2:]...) {
+	v.know(keys, all[0])
+	for _, r := range slices.Concat(all[1:]...) {
 		v.known[string(r[0])].file = r[1]
 	}
 	return nil
-}
-
-// made reads the rows of sqlThing.
-func made(rows []row) map[store.Shelf]maker {
-	things := map[store.Shelf]maker{}
-	for _, r := range rows {
-		things[store.Shelf(r[0])] = maker{r[1], strings.Fields(string(r[2])), string(r[3])}
-	}
-	return things
 }
 
 // Where returns the state of a task, "" if there is none.
