@@ -51,7 +51,7 @@ var rewired = []string{
 	"CREATE FUNCTION public.e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; CREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION public.e()",
 	"CREATE TRIGGER r AFTER INSERT ON audit EXECUTE FUNCTION suppress_redundant_updates_trigger()", "ALTER FUNCTION put OWNER TO nobody1", "CREATE POLICY r ON task",
 	"ALTER TABLE audit FORCE ROW LEVEL SECURITY", "ALTER SCHEMA pulse OWNER TO gate1",
-	"CREATE OR REPLACE FUNCTION pulse.commit(seen bigint, lines text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text, mark bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET jit = off SET standard_conforming_strings = on AS 'BEGIN END'",
+	"CREATE OR REPLACE FUNCTION pulse.commit(seen bigint, lines text[], fences bigint[], unlisted int, shelves text[], keys text[], blobs bytea[], host text, mark bigint) RETURNS text[] LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET standard_conforming_strings = on SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION pulse.commit(text) RETURNS void LANGUAGE sql SECURITY DEFINER AS ''; REVOKE ALL ON FUNCTION pulse.commit(text) FROM PUBLIC; ALTER FUNCTION pulse.commit(text) OWNER TO pulse_owner",
 	"CREATE TABLE public.more () INHERITS (may); GRANT INSERT ON public.more TO gate1", "ALTER FUNCTION touch SECURITY INVOKER",
 	"ALTER ROLE pulse_approver LOGIN", "ALTER ROLE pulse_owner CREATEROLE", "GRANT TRUNCATE ON audit TO ann", "REVOKE EXECUTE ON FUNCTION commit FROM pulse_sender",
