@@ -123,11 +123,15 @@ END $$;
 
 -- answers reports whether the line was written by a person: an approver, and nothing else, then
 -- and now. Lines of the owner, who can't log in, came with a copy from another queue.
-CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$ SELECT a.who = 'pulse_owner' OR a.alone AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1 $$;
+CREATE FUNCTION answers(line bigint) RETURNS bool LANGUAGE sql STABLE AS $$
+  SELECT a.who = 'pulse_owner' OR a.alone AND pulse.hats(a.who) = '{approver}' FROM pulse.audit a WHERE a.seq = $1
+$$;
 
 -- nul puts one escape in the place of another. No text here can hold NUL, which a stranger may put
 -- into a Message-ID.
-CREATE FUNCTION nul(line text, this text, that text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN strpos(line, this) > 0 THEN regexp_replace(line, '(?<!\\)((\\\\)*)\' || this, '\1' || that, 'g') ELSE line END $$;
+CREATE FUNCTION nul(line text, this text, that text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN strpos(line, this) > 0 THEN regexp_replace(line, '(?<!\\)((\\\\)*)\' || this, '\1' || that, 'g') ELSE line END
+$$;
 
 -- said returns a line of the log.
 CREATE FUNCTION said(line text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT pulse.nul(line, '\u0000', '\ufffd')::jsonb $$;
@@ -142,11 +146,15 @@ DECLARE c timestamptz := clock_timestamp(); BEGIN RETURN CASE WHEN log < c + int
 CREATE FUNCTION most(signed bool) RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN signed THEN interval '31 days 1 hour' ELSE interval '24 hours' END $$;
 
 -- stamp writes a time, and quoted plain words, as pulse does.
-CREATE FUNCTION stamp(t timestamptz) RETURNS text LANGUAGE sql STABLE AS $$ SELECT '"' || to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') || rtrim(rtrim(to_char(t AT TIME ZONE 'UTC', '.US'), '0'), '.') || 'Z"' $$;
+CREATE FUNCTION stamp(t timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT '"' || to_char(t AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') || rtrim(rtrim(to_char(t AT TIME ZONE 'UTC', '.US'), '0'), '.') || 'Z"'
+$$;
 CREATE FUNCTION quoted(words text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT '"' || regexp_replace(words, '[^ !#-\[\]-~]', '?', 'g') || '"' $$;
 
 -- seconds returns a time of a line in whole seconds, as an entry has it: rounded up or down.
-CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$ SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0') $$;
+CREATE FUNCTION seconds(t text, up bool) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT lpad(least(greatest(extract(epoch FROM (substr(t, 1, 19) || 'Z')::timestamptz)::bigint + CASE WHEN up AND t LIKE '%.%' THEN 1 ELSE 0 END, 0), 9999999999)::text, 10, '0')
+$$;
 
 -- same reports whether two targets are one: an address is in any case, and all else is kept in its
 -- form (package address, Spell), in which a capital makes another. The pattern is that of Split.
@@ -194,13 +202,17 @@ BEGIN
 END $$;
 
 -- outward reports whether a task is an effect that reaches the outside.
-CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$ SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer') $$;
+CREATE FUNCTION outward(t pulse.task) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+  SELECT t.kind = 'effect' AND t.action IN ('external_send', 'destructive', 'code_or_computer')
+$$;
 
 -- starter returns the hat of the logins that start a task.
 CREATE FUNCTION starter(t pulse.task) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE t.kind WHEN 'ask' THEN 'runner' ELSE 'sender' END $$;
 
 -- wanted returns how many people have to say yes to a task, by the decision that is in its file.
-CREATE FUNCTION wanted(id text) RETURNS int LANGUAGE sql STABLE AS $$ SELECT coalesce((pulse.said(convert_from(bytes, 'UTF8')) #>> '{decision,count}')::int, 1) FROM pulse.file f WHERE f.id = $1 $$;
+CREATE FUNCTION wanted(id text) RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT coalesce((pulse.said(convert_from(bytes, 'UTF8')) #>> '{decision,count}')::int, 1) FROM pulse.file f WHERE f.id = $1
+$$;
 
 -- another reports whether the lines of two yeses may be of two people: of two logins, or of two names
 -- of which one is a key's. What a signature proves, the machine checks that starts the task.
@@ -356,7 +368,9 @@ BEGIN
 END $$;
 
 -- counted returns by how much a line counts more than the one before.
-CREATE FUNCTION counted(m text, was jsonb, j jsonb) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT coalesce((j->>m)::int, 0) - coalesce((was->>m)::int, 0) $$;
+CREATE FUNCTION counted(m text, was jsonb, j jsonb) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce((j->>m)::int, 0) - coalesce((was->>m)::int, 0)
+$$;
 
 -- origin returns who sent a task, by a line about it.
 CREATE FUNCTION origin(j jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN jsonb_build_array(j->'sender', j->'trust', j->'source', j->'uid', j->'message_id'); END $$;
@@ -728,7 +742,9 @@ BEGIN
 END $$;
 
 -- shelf returns where the bytes of a line's digest were staged.
-CREATE FUNCTION shelf(j jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT CASE j->>'event' WHEN 'refused' THEN 'refused' WHEN 'extracted' THEN 'extracts' WHEN 'carried_out' THEN 'drafts' ELSE 'results' END $$;
+CREATE FUNCTION shelf(j jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE j->>'event' WHEN 'refused' THEN 'refused' WHEN 'extracted' THEN 'extracts' WHEN 'carried_out' THEN 'drafts' ELSE 'results' END
+$$;
 
 -- account counts what the lines changed, and moves the head of the log.
 CREATE FUNCTION account(q pulse.queue, js jsonb[], unlisted int, tip text) RETURNS void LANGUAGE plpgsql AS $$
