@@ -310,7 +310,7 @@ func (g *locked) restart() {
 	g.same("with a wrong key", g.run("find /var/lib/pulse | sort"), locked)
 	g.paste("unlock", "/away")
 	g.same("with the key", g.kept("/var/lib/pulse"), before)
-	g.run("! test -e /run/pulse.key; " + asPulse + "pulse-queue verify")
+	g.run("! test -e /run/pulse.key && " + asPulse + "pulse-queue verify")
 }
 
 // restore makes a backup, which nobody reads without the key of the other computer, and a gate

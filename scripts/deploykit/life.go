@@ -71,7 +71,7 @@ func (l *life) works() []step {
 		{"mail of the owner and of a friend becomes asks, a forged one does not", []act{
 			l.mail(owner, letter(owner, "mine", false), letter(friend, "of a friend", false), letter(owner, "forged", true)),
 			l.start("pulse-intake"), l.state("ask", "mine", "scheduled"), l.state("ask", "of a friend", "scheduled"),
-			l.do(gate + `! pulse-queue list --all --json | grep -q '"forged"'; grep -q '"reason":"not_permitted"' $PULSE_QUEUE/audit/*`),
+			l.do(gate + `! pulse-queue list --all --json | grep '"forged"' || exit 1; grep -q '"reason":"not_permitted"' $PULSE_QUEUE/audit/*`),
 		}},
 		{"a reader makes the extract, in a box that leads to its model alone", []act{
 			l.start("pulse-extract"), l.asked("pulse-reader"), l.state("ask", "of a friend", "scheduled"),
@@ -130,9 +130,9 @@ func (l *life) lasts() []step {
 		}},
 		{"it moves, and nothing of it is left", []act{
 			l.paste("move", "remove", "remove-all"),
-			l.do(`! getent passwd pulse pulse-{reader,worker,sender,drafter}
-! systemctl list-units --plain --no-legend 'pulse*' | grep .
-! find / -xdev '(' -nouser -o -nogroup ')' -not -path '/run/*' -print | grep .
+			l.do(`! getent passwd | grep ^pulse || exit 1
+! systemctl list-units --plain --no-legend 'pulse*' | grep . || exit 1
+! find / -xdev '(' -nouser -o -nogroup ')' -not -path '/run/*' -print | grep . || exit 1
 ! find /etc /var/lib /var/spool -name 'pulse*' -not -path '/var/lib/dpkg/*' -not -path '/var/lib/systemd/timers/*' | grep .`),
 		}},
 		{"another machine has it all", []act{
@@ -152,7 +152,7 @@ const timers = "systemctl is-active --quiet pulse-{intake,extract,run,outbox,eff
 // ask. From then on the test starts the units, and not their timers, and no mail waits for another.
 const configure = timers + `
 systemctl disable --quiet --now pulse.target
-! systemctl is-active --quiet pulse-run.timer
+! systemctl is-active --quiet pulse-run.timer || exit 1
 sed -i 's/^# authserv_id = .*/authserv_id = "` + machine.Receiver + `"/; s/^allowed_external = .*/allowed_external = ["` + friend + `"]/; s/^\[outbound\]$/&\nmin_reply_interval = "0s"/' /etc/pulse/policy.toml
 grep -q '^min_reply_interval = "0s"' /etc/pulse/policy.toml
 pulse-authorize check --policy /etc/pulse/policy.toml`
