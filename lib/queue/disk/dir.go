@@ -37,8 +37,10 @@ type Options struct {
 }
 
 // Fits returns ErrLarge if a file is too large to be read whole.
-func (o *Options) Fits(name string, size int64) error {
-	if size > o.Most(name) {
+func (o *Options) Fits(name string, size int64) error { return fits(name, size, o.Most(name)) }
+
+func fits(name string, size, most int64) error {
+	if size > most {
 		return &fs.PathError{Op: "read", Path: name, Err: ErrLarge}
 	}
 	return nil

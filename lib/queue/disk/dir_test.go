@@ -1,7 +1,9 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,5 +71,38 @@ func TestNamesLeadNowhereElse(t *testing.T) {
 	}
 	if err := d.Names("link", func(string) error { return nil }); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("names behind a link: %v", err)
+	}
+}
+
+// TestReadAll: many files are read as each is alone, and what can't be read is left out.
+func TestReadAll(t *testing.T) {
+	d := opened(t)
+	var names []string
+	for i := range 3 * readers {
+		name := fmt.Sprintf("tmp/%d", i)
+		names = append(names, name)
+		var err error
+		switch i % 4 {
+		case 0:
+			continue // there is none
+		case 1:
+			err = os.Symlink("2", filepath.Join(d.path, name))
+		default:
+			err = d.Write(name, make([]byte, i), time.Time{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const most = 2 * readers
+	files := d.ReadAll(names, most)
+	for i, b := range files {
+		alone, err := d.Read(names[i])
+		if there := err == nil && len(alone) <= most; there != (b != nil) || there && !bytes.Equal(b, alone) {
+			t.Errorf("%s: %d bytes, %t; alone %d, %v", names[i], len(b), b != nil, len(alone), err)
+		}
+	}
+	if files := d.ReadAll([]string{"gone/1", "gone/2"}, most); len(files) != 2 || files[0] != nil || files[1] != nil {
+		t.Errorf("of a directory that is not there: %q", files)
 	}
 }

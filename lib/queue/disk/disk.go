@@ -20,6 +20,9 @@ import (
 // slash at most.
 type Disk interface {
 	Read(name string) ([]byte, error)
+	// ReadAll reads files of one directory, many at a time. What can't be read, or is larger than
+	// most, is nil, and left to Read.
+	ReadAll(names []string, most int64) [][]byte
 	ReadAt(name string, off int64, b []byte) (int, error) // short at the end of the file
 	Names(dir string, fn func(name string) error) error   // in any order
 	Stat(name string) (Stat, error)

@@ -24,7 +24,7 @@ func (s *Spool) Update(fn func(store.View) (*store.Commit, error)) error {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	c, err := fn(view{s, true})
+	c, err := fn(view{s, true, nil})
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func ReadPosition(dir, source string, codes ...string) (p store.Position, known,
 	if err := s.known(); err != nil {
 		return p, false, false, err
 	}
-	v := view{s, false}
+	v := view{s, false, nil}
 	p, known, err = queue.PositionOf(v, source)
 	for _, code := range codes {
 		if err == nil && !wrong {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,5 +249,61 @@ func TestSnapshotOfAForgedLine(t *testing.T) {
 		if b, err := os.ReadFile(victim); string(b) != "mine\n" {
 			t.Errorf("%s: %q, %v", id, b, err)
 		}
+	}
+}
+
+// counted is a disk that counts the task files that are read one by one.
+type counted struct {
+	disk.Disk
+	reads int
+}
+
+func (d *counted) Read(name string) ([]byte, error) {
+	if strings.HasPrefix(name, string(task.Scheduled)+"/") {
+		d.reads++
+	}
+	return d.Disk.Read(name)
+}
+
+// TestLookReadsTogether: tasks that Look was told of are read together, and each is what it is when
+// it is read alone: where it lies elsewhere, is large, gone or no file, too.
+func TestLookReadsTogether(t *testing.T) {
+	s := made(t)
+	do(t, s, add(mails(1, 8)...), start(""))
+	ids := append(in(t, s, task.Scheduled), in(t, s, task.Running)...)
+	file := func(i int) string { return filepath.Join(s.dir, taskFile(task.Scheduled, ids[i])) }
+	err := errors.Join(os.WriteFile(file(1), make([]byte, mostAhead+1), 0o600), os.WriteFile(file(2), nil, 0o600),
+		os.Remove(file(3)), os.Remove(file(4)), os.Mkdir(file(4), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &counted{Disk: s.disk}
+	s.disk = d
+	var read [2][]string
+	for i, look := range []bool{false, true} {
+		d.reads = 0
+		err := s.View(func(v store.View) error {
+			if look {
+				if err := v.Look(ids, true); err != nil {
+					return err
+				}
+			}
+			for range 2 { // what was read ahead is given once
+				for _, id := range ids {
+					item, err := v.Get(store.On(task.Scheduled), id)
+					read[i] = append(read[i], fmt.Sprintf("%x, %v", item.Bytes, err))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{16, 12}[i]; d.reads != want { // 4 of 8 are small files that are there
+			t.Errorf("look %t: %d were read one by one, want %d", look, d.reads, want)
+		}
+	}
+	if !slices.Equal(read[0], read[1]) {
+		t.Errorf("%q, and read ahead %q", read[0], read[1])
 	}
 }

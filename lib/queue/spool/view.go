@@ -20,8 +20,18 @@ import (
 // view reads the queue.
 type view struct {
 	*Spool
-	locked bool // by this command: it may repair what it finds broken
+	locked bool   // by this command: it may repair what it finds broken
+	ahead  *ahead // nil: nothing is read ahead
 }
+
+// ahead are task files that are read together, before they are asked for one by one.
+type ahead struct {
+	ids   []string // of the tasks that Look was told of
+	files map[string][]byte
+}
+
+// mostAhead is the largest file, in bytes, that is read ahead.
+const mostAhead = 16 << 10
 
 // patience is how long View tries to do without the lock.
 const patience = 250 * time.Millisecond
@@ -36,7 +46,7 @@ func (s *Spool) View(fn func(store.View) error) error {
 			return err
 		}
 		at := s.at()
-		err := fn(view{s, false})
+		err := fn(view{s, false, &ahead{}})
 		if s.snapshot || s.still(at) {
 			return err
 		}
@@ -49,7 +59,7 @@ func (s *Spool) View(fn func(store.View) error) error {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	return fn(view{s, true})
+	return fn(view{s, true, nil})
 }
 
 // mark is a place in the log, and what else the checkpoint says about it: the sizes of the
@@ -206,7 +216,7 @@ func (v view) Get(s store.Shelf, key string) (item store.Item, err error) {
 		item.Bytes, owner, err = v.disk.ReadOwned(fileOf(s, key))
 		item.Writer = approval.HeldBy(owner)
 	default:
-		item.Bytes, err = v.disk.Read(fileOf(s, key))
+		item.Bytes, err = v.read(s, key)
 	}
 	if errors.Is(err, fs.ErrNotExist) || s == store.Refused && disk.Absent(err) {
 		return item, fmt.Errorf("%w: %s", store.ErrUnknown, key)
@@ -270,8 +280,38 @@ func (v view) Back(fn func(audit.Line) bool, events ...task.Event) error {
 	return v.log.BackTo(fn, events...)
 }
 
-// Look does nothing: a file is read no faster together with others.
-func (v view) Look([]string, bool) error { return nil }
+// Look notes which task files are read together once the first of them is asked for, because the
+// others most likely lie in the same state. Under the lock each is read when it is asked for: most
+// runs need few of those that they look at.
+func (v view) Look(ids []string, files bool) error {
+	if files && v.ahead != nil {
+		*v.ahead = ahead{ids: ids}
+	}
+	return nil
+}
+
+// read reads the file of a thing.
+func (v view) read(s store.Shelf, key string) ([]byte, error) {
+	a, name := v.ahead, fileOf(s, key)
+	if a == nil || !slices.Contains(task.States, task.State(s)) {
+		return v.disk.Read(name)
+	}
+	if slices.Contains(a.ids, key) {
+		names := make([]string, len(a.ids))
+		for i, id := range a.ids {
+			names[i] = fileOf(s, id)
+		}
+		*a = ahead{files: map[string][]byte{}}
+		for i, b := range v.disk.ReadAll(names, mostAhead) {
+			a.files[names[i]] = b
+		}
+	}
+	if b := a.files[name]; b != nil {
+		delete(a.files, name)
+		return b, nil
+	}
+	return v.disk.Read(name)
+}
 
 // Clock returns the time of the last line. The clock is that of this machine.
 func (v view) Clock() (now, last time.Time, err error) {

@@ -77,6 +77,9 @@ func (d *FS) Read(name string) ([]byte, error) {
 	return slices.Clone(i.data), nil
 }
 
+// ReadAll implements disk.Disk. It leaves all to Read.
+func (d *FS) ReadAll(names []string, _ int64) [][]byte { return make([][]byte, len(names)) }
+
 // Shared implements disk.Disk.
 func (d *FS) Shared() bool { return d.Group }
 
