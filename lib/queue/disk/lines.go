@@ -41,8 +41,8 @@ func (x Lines) Each(d Disk, fn func(off int64, line []byte) (more bool, err erro
 			return nil
 		}
 		off += int64(n)
-		if len(buf) < 512*x.Width {
-			buf = make([]byte, 512*x.Width)
+		if len(buf) < 2048*x.Width {
+			buf = make([]byte, 2048*x.Width)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func Letter(st task.State) byte { return letters[st] }
 
 // letters holds what Letter returns, and states the reverse.
 var letters = map[task.State]byte{task.Scheduled: 's', task.Awaiting: 'a', task.Running: 'r'}
-var states = map[byte]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
+var states = [256]task.State{'s': task.Scheduled, 'a': task.Awaiting, 'r': task.Running}
 
 // Append appends the line of an entry. That of a task which is not open has nothing but its id.
 func Append(dst []byte, e *store.Entry) []byte {

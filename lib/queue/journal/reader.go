@@ -11,9 +11,10 @@ import (
 type Reader struct {
 	disk disk.Disk
 	name string
-	off  int64 // offset in the file of the end of buf
-	buf  []byte
-	size int // of the last read, in bytes
+	off  int64  // offset in the file of the end of buf
+	buf  []byte // what was read and not returned yet, at the end of
+	mem  []byte // what is used for each read
+	size int    // of the last read, in bytes
 	eof  bool
 }
 
@@ -39,7 +40,11 @@ func (r *Reader) Next() ([]byte, error) {
 		}
 		// Reads grow with a long line, so that it is not copied for each chunk.
 		r.size = min(max(4<<10, 4*r.size), max(chunk, len(r.buf)))
-		b := make([]byte, len(r.buf)+r.size)
+		need := len(r.buf) + r.size
+		if cap(r.mem) < need {
+			r.mem = make([]byte, need, need+least) // the next read follows another rest of a line
+		}
+		b := r.mem[:need]
 		n, err := r.disk.ReadAt(r.name, r.off, b[copy(b, r.buf):])
 		if err != nil {
 			return nil, err

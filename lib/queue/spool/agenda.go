@@ -38,14 +38,15 @@ func (v view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) e
 	if left == 0 || letter == 0 {
 		return nil
 	}
-	passed := map[string]bool{}
+	passed, last := map[string]bool{}, "" // last is in passed: most lines are like the one before
 	v.sifted = map[string]int64{}
 	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		if line[0] != letter {
 			return true, nil
 		}
 		left--
-		if len(passed) > 0 && passed[string(entry.Alike(line))] {
+		alike := entry.Alike(line)
+		if string(alike) == last || passed[string(alike)] {
 			return left > 0, nil
 		}
 		e, ok := entry.Parse(line)
@@ -56,7 +57,8 @@ func (v view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) e
 		if rest {
 			v.sifted[e.ID] = off // one of these is the next that changes
 		} else {
-			passed[string(entry.Alike(line))] = true
+			last = string(alike)
+			passed[last] = true
 		}
 		return left > 0, err
 	})
