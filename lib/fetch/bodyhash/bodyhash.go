@@ -4,6 +4,7 @@ package bodyhash
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"hash"
 	"slices"
 )
@@ -11,12 +12,15 @@ import (
 // Step is how many bytes of a body are read, or hashed, between two looks at the context.
 const Step = 64 << 10
 
+// room is how many bytes go to the hash at once.
+const room = 256
+
 // Of returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
 // §3.4.3, §3.4.4). It reads the body once, in time linear in its length and in little
 // memory. An LF without a CR before it ends a line too, because a file may have such lines;
 // a CR without an LF after it is a byte like any other. The error is that of ctx.
 func Of(ctx context.Context, body []byte, relaxed bool) ([]byte, error) {
-	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, min(len(body)+2, Step)), relaxed: relaxed}
+	h := bodyHash{ctx: ctx, sum: sha256.New(), buf: make([]byte, 0, min(len(body)+2, room)), relaxed: relaxed}
 	for part := range slices.Chunk(body, Step) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -78,13 +82,25 @@ func (h *bodyHash) run(part []byte) int {
 		return 0
 	}
 	n := 0
-	for part = part[:min(len(part), Step-1-len(h.buf))]; n < len(part); n++ {
+	for part = part[:min(len(part), room-1-len(h.buf))]; n < len(part); n++ {
+		for len(part)-n > 8 && asIs(binary.LittleEndian.Uint64(part[n:])) {
+			n += 8
+		}
 		if h.special(part[n]) && (part[n] != ' ' || n+1 == len(part) || h.special(part[n+1])) {
 			break
 		}
 	}
 	h.buf = append(h.buf, part[:n]...)
 	return n
+}
+
+// asIs reports whether eight bytes count as they are wherever they stand: none of them is a
+// control, and no blank follows another or is the last.
+func asIs(w uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	x := w ^ ' '*ones
+	blanks := ^((x&^high + ^uint64(high)) | x) & high
+	return (w-' '*ones)&^w&high|blanks&(blanks<<8)|blanks>>63 == 0
 }
 
 // special reports whether c may be part of a line end, or of blanks that become one.
@@ -113,7 +129,7 @@ func (h *bodyHash) endLines() {
 }
 
 func (h *bodyHash) put(c byte) {
-	if h.buf = append(h.buf, c); len(h.buf) == Step {
+	if h.buf = append(h.buf, c); len(h.buf) == room {
 		h.sum.Write(h.buf)
 		h.buf = h.buf[:0]
 	}

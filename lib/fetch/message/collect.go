@@ -18,11 +18,12 @@ var errFull = errors.New("message: enough text")
 // controls, characters that draw nothing, and blank lines at both ends are dropped. Some
 // characters draw nothing and yet are needed: the first one of a run is kept.
 type collector struct {
-	b       []byte
+	b       strings.Builder
 	n       int // characters in b
 	limit   int
 	line    bool // everything on one line
 	squeeze bool // runs of blanks become one
+	doubled bool // there was such a run
 	blanks  []byte
 	cr      bool // the last rune was a CR
 	invalid bool // a byte was not UTF-8
@@ -71,10 +72,17 @@ func (c *collector) rune(r rune) error {
 	if c.n+len(c.blanks) >= c.limit {
 		return errFull
 	}
-	c.b = utf8.AppendRune(append(c.b, c.blanks...), r)
-	c.n += len(c.blanks) + 1
-	c.blanks = c.blanks[:0]
+	c.flush()
+	c.b.WriteRune(r)
+	c.n++
 	return nil
+}
+
+// flush adds the blanks that were kept back.
+func (c *collector) flush() {
+	c.b.Write(c.blanks)
+	c.n += len(c.blanks)
+	c.blanks = c.blanks[:0]
 }
 
 // separator begins the line that names a part of a text. No text has it: where one does, it
@@ -90,9 +98,10 @@ func (c *collector) separate(n int, kind string) error {
 	if c.n+len(c.blanks)+utf8.RuneCount(line) > c.limit {
 		return errFull
 	}
-	c.b = append(append(c.b, c.blanks...), line...)
-	c.n += len(c.blanks) + utf8.RuneCount(line)
-	c.blanks, c.cr, c.mark = append(c.blanks[:0], '\n'), false, 0
+	c.flush()
+	c.b.Write(line)
+	c.n += utf8.RuneCount(line)
+	c.blanks, c.cr, c.mark = append(c.blanks, '\n'), false, 0
 	return nil
 }
 
@@ -108,8 +117,10 @@ func (c *collector) blank(r byte) error {
 		c.blanks = c.blanks[:0]
 		return nil
 	}
-	if n := len(c.blanks); c.squeeze && r != '\n' && n > 0 && c.blanks[n-1] != '\n' {
-		return nil
+	if n := len(c.blanks); r != '\n' && n > 0 && c.blanks[n-1] != '\n' {
+		if c.doubled = true; c.squeeze {
+			return nil
+		}
 	}
 	if c.n+len(c.blanks) < c.limit {
 		c.blanks = append(c.blanks, r)
@@ -119,9 +130,9 @@ func (c *collector) blank(r byte) error {
 
 func (c *collector) String() string {
 	if c.line {
-		return string(bytes.TrimSpace(c.b))
+		return strings.TrimSpace(c.b.String())
 	}
-	return string(c.b)
+	return c.b.String()
 }
 
 // add adds the characters of b, runs of ASCII at once. If more follows, it returns the bytes
@@ -129,14 +140,15 @@ func (c *collector) String() string {
 func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 	for len(b) > 0 {
 		room := max(c.limit-c.n-len(c.blanks), 0)
-		if n := plainRun(b[:min(len(b), room)], c.squeeze); n > 0 {
+		if n := plainRun(b[:min(len(b), room)]); n > 0 {
 			c.lead()
 			if n = min(n, c.limit-c.n-len(c.blanks)); n <= 0 {
 				return nil, errFull
 			}
-			c.b = append(append(c.b, c.blanks...), b[:n]...)
-			c.n += len(c.blanks) + n
-			c.blanks, c.cr, c.mark = c.blanks[:0], false, 0
+			c.flush()
+			c.b.Write(b[:n])
+			c.n += n
+			c.cr, c.mark = false, 0
 			b = b[n:]
 			continue
 		}
@@ -157,13 +169,13 @@ func (c *collector) add(b []byte, more bool) (rest []byte, err error) {
 }
 
 // plainRun returns how many bytes b begins with that are kept as they are: printable ASCII
-// that neither begins nor ends with a blank, or, if runs of blanks become one, has such a run.
-func plainRun(b []byte, squeeze bool) int {
+// that neither begins nor ends with a blank, nor has a run of them.
+func plainRun[T []byte | string](b T) int {
 	if len(b) == 0 || b[0] == ' ' {
 		return 0
 	}
 	n := 0
-	for n < len(b) && b[n]-' ' < 0x7f-' ' && !(squeeze && b[n] == ' ' && b[n-1] == ' ') {
+	for n < len(b) && b[n]-' ' < 0x7f-' ' && (b[n] != ' ' || b[n-1] != ' ') {
 		n++
 	}
 	for n > 0 && b[n-1] == ' ' {

@@ -83,18 +83,20 @@ func (r *Raw) stray() bool {
 }
 
 func stray(b []byte) bool {
-	lines := 0
-	for rest := b; ; lines++ {
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			break
+	lines, bare := lineEnds(b)
+	return bare || bytes.Count(b, []byte{'\r'}) != lines
+}
+
+// lineEnds returns how many lines of b end with CRLF, up to one that ends with LF alone, and
+// whether there is one.
+func lineEnds(b []byte) (lines int, bare bool) {
+	for ; ; lines++ {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 || i == 0 || b[i-1] != '\r' {
+			return lines, i >= 0
 		}
-		if i == 0 || rest[i-1] != '\r' {
-			return true
-		}
-		rest = rest[i+1:]
+		b = b[i+1:]
 	}
-	return bytes.Count(b, []byte{'\r'}) != lines
 }
 
 // FromLine reports whether b begins with the "From " line of an mbox. "From : x" is a field
@@ -107,8 +109,7 @@ func FromLine(b []byte) bool {
 // headerBlock returns head with CRLF line ends, cut after the last line that fits into
 // MaxHeader. It copies head only if something has to change.
 func (p *parser) headerBlock(head []byte) []byte {
-	crlf := []byte("\r\n")
-	if len(head) <= MaxHeader && bytes.HasSuffix(head, crlf) && bytes.Count(head, crlf) == bytes.Count(head, crlf[1:]) {
+	if _, bare := lineEnds(head); !bare && len(head) <= MaxHeader && bytes.HasSuffix(head, []byte("\r\n")) {
 		return head
 	}
 	block := make([]byte, 0, min(len(head)+len(head)/16+2, MaxHeader))

@@ -110,7 +110,7 @@ func Parse(raw Raw, opt Options) envelope.Message {
 	block := p.headerBlock(head)
 	m := envelope.Message{Size: raw.Size, Scope: opt.Scope, Left: envelope.NothingLeft()}
 	m.Headers = p.fields(string(block))
-	if mixed(head, blank) || raw.CRLF && raw.stray() {
+	if raw.CRLF && raw.stray() || !raw.CRLF && mixed(head, blank) {
 		p.add(envelope.LineEnds)
 	}
 	m.Digest, m.Body = digest(block), whole

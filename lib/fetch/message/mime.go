@@ -34,12 +34,13 @@ func (p *parser) text(fields []envelope.Field, body []byte) (string, bool) {
 	root.cut = p.partial
 	p.html = maxHTML
 	found := p.walk(root, 1)
-	out := collector{limit: p.limit, b: make([]byte, 0, min(len(body), p.limit))}
+	out := collector{limit: p.limit}
+	out.b.Grow(min(len(body), p.limit))
 	full := p.extractAll(&out, found) == errFull
-	if full { // where it ends must not depend on blanks, which a signature lets anyone add
+	if full && out.doubled { // where it ends must not depend on blanks, which a signature lets anyone add
 		q := p.aside()
 		was := out
-		out = collector{limit: p.limit, b: out.b[:0], squeeze: true}
+		out = collector{limit: p.limit, squeeze: true}
 		full = q.extractAll(&out, found) == errFull
 		out.invalid, out.control = out.invalid || was.invalid, out.control || was.control
 	}

@@ -272,8 +272,8 @@ func TestTruncated(t *testing.T) {
 
 // TestPlainRun: each run of blanks is looked at once, however long it is.
 func TestPlainRun(t *testing.T) {
-	for s, want := range map[string]int{"": 0, " a": 0, "a": 1, "a b  ": 3, "a\tb": 1, "\x7f": 0, "~ !\xc3": 3, "a\n": 1} {
-		if got := plainRun([]byte(s), false); got != want {
+	for s, want := range map[string]int{"": 0, " a": 0, "a": 1, "a b  ": 3, "a b  c": 3, "a\tb": 1, "\x7f": 0, "~ !\xc3": 3, "a\n": 1} {
+		if got := plainRun([]byte(s)); got != want {
 			t.Errorf("%q: %d, want %d", s, got, want)
 		}
 	}
@@ -293,7 +293,7 @@ func TestPlainRun(t *testing.T) {
 				}
 			}
 			if full != err || runs.String() != runes.String() || runs.n != runes.n || !bytes.Equal(runs.blanks, runes.blanks) {
-				t.Fatalf("%q, squeeze %v: %q %v, one by one %q %v", s, squeeze, runs.b, full, runes.b, err)
+				t.Fatalf("%q, squeeze %v: %q %v, one by one %q %v", s, squeeze, runs.String(), full, runes.String(), err)
 			}
 		}
 	}

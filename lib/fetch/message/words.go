@@ -22,6 +22,9 @@ func (p *parser) shown(fields []envelope.Field, lower string) string {
 // decodeWords decodes encoded words in a value to one line of at most limit characters. It
 // reads at most maxValue bytes.
 func (p *parser) decodeWords(value string, limit int) string {
+	if n := len(value); n <= limit && plainRun(value) == n && !strings.Contains(value, "=?") {
+		return value
+	}
 	value = strings.TrimLeft(relaxed(value), " \t")
 	value = p.words(value[:min(len(value), maxValue)])
 	out := collector{limit: limit, line: true}
