@@ -242,17 +242,21 @@ func (r *responses) lineFeed(c byte) error {
 		}
 	}
 	r.chatted += overhead
-	words := strings.Split(string(r.words), " ")
-	code := string(r.code)
+	kind, words, code := r.kind, r.words, r.code
 	r.words, r.code, r.n, r.kind = r.words[:0], r.code[:0], 0, otherData
 	r.state = (*responses).first
-	if words[0] == "+" {
-		return r.asked()
-	}
-	if len(words) < 2 || !isStatus(upper(words[1])) {
+	if kind != otherData {
 		return nil
 	}
-	return r.status(words[0], upper(words[1]), upper(code))
+	if string(words) == "+" {
+		return r.asked()
+	}
+	tag, rest, _ := strings.Cut(string(words), " ")
+	status, _, _ := strings.Cut(rest, " ")
+	if status = upper(status); !isStatus(status) {
+		return nil
+	}
+	return r.status(tag, status, upper(string(code)))
 }
 
 // status acts on a status response.
