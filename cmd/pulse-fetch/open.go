@@ -247,8 +247,8 @@ func plainText(c *cli.Context, a mailbox.Address) error {
 
 // authorities returns the system's certificates, which can't be read later, and those in the
 // file, if one is named. It returns nil if the system's can't be read and there are no others.
-func authorities(path string) (*x509.CertPool, error) {
-	pool, err := secure.Roots()
+func authorities(path string) (*secure.Roots, error) {
+	roots, err := secure.System()
 	if fault.KindOf(err) == fault.Usage {
 		return nil, err
 	}
@@ -257,19 +257,19 @@ func authorities(path string) (*x509.CertPool, error) {
 		return nil, nil
 	}
 	if path == "" {
-		return pool, nil
+		return roots, nil
 	}
 	if err != nil {
-		pool = x509.NewCertPool()
+		roots = &secure.Roots{}
 	}
 	b, err := safefile.Read(path, 4<<20)
 	if err != nil {
 		return nil, fault.Usagef("", "--tls-ca: %w", err)
 	}
-	if !pool.AppendCertsFromPEM(b) {
+	if !roots.AppendPEM(b) {
 		return nil, fault.Usagef("openssl x509 -in "+path+" -text", "--tls-ca %s: no certificate in PEM form", path)
 	}
-	return pool, nil
+	return roots, nil
 }
 
 // start reads how far the queue has recorded a source.

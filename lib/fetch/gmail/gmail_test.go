@@ -18,6 +18,7 @@ import (
 	"pulse/lib/fetch/https"
 	"pulse/lib/fetch/message"
 	"pulse/lib/fetch/pull"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/envelope"
@@ -36,7 +37,7 @@ func open(t *testing.T, s *gmailtest.Server, label string) *pull.Mailbox {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	c := &https.Client{
-		Hosts: []string{s.API().Host}, Authorization: "Bearer " + gmailtest.Token, RootCAs: roots,
+		Hosts: []string{s.API().Host}, Authorization: "Bearer " + gmailtest.Token, RootCAs: secure.Pool(roots),
 		Limits: &https.Limits{Dial: 10 * time.Minute, Idle: 10 * time.Minute, Whole: 10 * time.Minute},
 	}
 	return &pull.Mailbox{

@@ -11,7 +11,6 @@ package https
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
@@ -26,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"pulse/lib/fetch/secure"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/lazy"
 )
@@ -50,9 +50,9 @@ const pace = 16 << 10 // bytes a second
 
 // Client sends requests to a few hosts. Its fields are set before the first one.
 type Client struct {
-	Hosts         []string       // host:port that may be reached
-	Authorization string         // the header field's value, never shown
-	RootCAs       *x509.CertPool // nil for those of the system
+	Hosts         []string      // host:port that may be reached
+	Authorization string        // the header field's value, never shown
+	RootCAs       *secure.Roots // nil for those of the system
 
 	// Posts says whether a body may be sent. If it is nil, nothing but GET is sent.
 	Posts func(body []byte) error

@@ -36,7 +36,7 @@ func client(t *testing.T, change func(*httptest.Server), answer http.HandlerFunc
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	return &Client{
-		Hosts: []string{u.Host}, Authorization: "Bearer secret-of-the-test", RootCAs: roots,
+		Hosts: []string{u.Host}, Authorization: "Bearer secret-of-the-test", RootCAs: secure.Pool(roots),
 		Limits: &Limits{Dial: time.Minute, Idle: time.Minute, Whole: time.Minute},
 	}, u
 }
@@ -78,7 +78,7 @@ func TestOneHost(t *testing.T) {
 		t.Errorf("another name: %v", err)
 	}
 	name, at = client(t, nil, ok)
-	name.RootCAs = x509.NewCertPool()
+	name.RootCAs = &secure.Roots{}
 	if _, err := name.GetJSON(t.Context(), at, &got); err == nil || !strings.Contains(fault.HintOf(err), "--tls-ca") {
 		t.Errorf("no authority: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"pulse/lib/fetch/https"
 	"pulse/lib/fetch/jmap/jmaptest"
 	"pulse/lib/fetch/pull"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -41,7 +42,7 @@ func open(t *testing.T, s *jmaptest.Server, rest string) *pull.Mailbox {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	c := &https.Client{Hosts: []string{a.Host}, Authorization: "Bearer " + token, RootCAs: roots, Posts: Posts}
+	c := &https.Client{Hosts: []string{a.Host}, Authorization: "Bearer " + token, RootCAs: secure.Pool(roots), Posts: Posts}
 	return &pull.Mailbox{
 		Name: a.String(), Client: c, From: source.Start{Now: now, Limit: 100},
 		Box: &Box{Address: a, Client: c, Reader: source.NewReader(1000)},

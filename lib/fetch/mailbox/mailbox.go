@@ -11,7 +11,6 @@ package mailbox
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"net"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 )
@@ -29,10 +29,10 @@ type Mailbox struct {
 	Address  Address
 	Plain    bool // without TLS, and only to this machine; not with Address.TLS
 	Auth     Auth
-	Password string         // or an OAuth token, depending on Auth
-	RootCAs  *x509.CertPool // nil for those of the system
-	Window   int64          // bytes of the body that are wanted
-	Search   Search         // a further condition on the messages, which the server applies
+	Password string        // or an OAuth token, depending on Auth
+	RootCAs  *secure.Roots // nil for those of the system
+	Window   int64         // bytes of the body that are wanted
+	Search   Search        // a further condition on the messages, which the server applies
 	From     source.Start
 	Wait     time.Duration // for a message if there is none; 0 for not at all
 

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -34,8 +34,8 @@ func mailbox(t *testing.T, addr, ca string) *Mailbox {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.RootCAs = x509.NewCertPool()
-		s.RootCAs.AppendCertsFromPEM(b)
+		s.RootCAs = &secure.Roots{}
+		s.RootCAs.AppendPEM(b)
 	}
 	return s
 }
@@ -223,7 +223,7 @@ func TestIMAPRefusals(t *testing.T) {
 		{"wrong password", func(s *Mailbox) { s.Password = "hunter2-wrong" }, fault.Failed},
 		{"wrong password, LOGIN", func(s *Mailbox) { s.Password, s.Auth = "hunter2-wrong", authLogin }, fault.Failed},
 		{"no such mailbox", func(s *Mailbox) { s.Address.Mailbox = "Nothing/There" }, fault.Failed},
-		{"untrusted certificate", func(s *Mailbox) { s.RootCAs = x509.NewCertPool() }, fault.Failed},
+		{"untrusted certificate", func(s *Mailbox) { s.RootCAs = &secure.Roots{} }, fault.Failed},
 		{"certificate for another name", func(s *Mailbox) { s.Address.Host = "localhost" }, fault.Failed},
 		{"no server", func(s *Mailbox) { s.Address.Port = "1" }, fault.Temporary},
 		{"no TLS at the server", func(s *Mailbox) { _, s.Address.Port, _ = strings.Cut(plain.Addr, ":") }, fault.Temporary},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/fault"
 )
@@ -50,12 +51,13 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 func trusting(t *testing.T, addr string, cert tls.Certificate) *Mailbox {
 	t.Helper()
 	s := mailbox(t, addr, "")
-	s.Plain, s.RootCAs = false, x509.NewCertPool()
+	roots := x509.NewCertPool()
+	s.Plain, s.RootCAs = false, secure.Pool(roots)
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.RootCAs.AddCert(leaf)
+	roots.AddCert(leaf)
 	l := defaultLimits
 	s.testOnlyLimits = &l
 	return s

@@ -3,7 +3,6 @@ package mailbox
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -17,6 +16,7 @@ import (
 
 	"pulse/lib/fetch/mailbox/dovecottest"
 	"pulse/lib/fetch/mailbox/imaptest"
+	"pulse/lib/fetch/secure"
 	"pulse/lib/fetch/source"
 	"pulse/lib/shared/audit"
 	"pulse/lib/shared/fault"
@@ -256,8 +256,8 @@ func TestWaitTLS(t *testing.T) {
 			s.read(secure, secure)
 		})
 		s := waiter(t, addr, "", patience)
-		s.Address.TLS, s.Plain, s.RootCAs = true, false, x509.NewCertPool()
-		s.RootCAs.AppendCertsFromPEM(pem)
+		s.Address.TLS, s.Plain, s.RootCAs = true, false, &secure.Roots{}
+		s.RootCAs.AppendPEM(pem)
 		s.testOnlyIdling = func() { close(idling) }
 		if got, err := all(t, s); len(got) != 0 || fault.KindOf(err) != fault.Temporary || !strings.Contains(err.Error(), "ends the connection") {
 			t.Errorf("%s: %q, %v", name, got, err)

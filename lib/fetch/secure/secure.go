@@ -18,19 +18,40 @@ import (
 // Client returns conn with TLS on top, which speaks the protocol (RFC 7301). If roots is nil,
 // the system's authorities are trusted. If the handshake fails, conn is closed.
 func Client(
-	ctx context.Context, conn net.Conn, host, protocol string, roots *x509.CertPool,
+	ctx context.Context, conn net.Conn, host, protocol string, roots *Roots,
 ) (*tls.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{
 		ServerName: host,
 		MinVersion: tls.VersionTLS12,
-		RootCAs:    roots,
 		NextProtos: []string{protocol},
+		// crypto/tls would want all authorities before it knows which of them matter.
+		InsecureSkipVerify: true,
+		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, host, roots) },
 	})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		return nil, explain(err)
 	}
 	return secure, nil
+}
+
+// verify demands what crypto/tls does of a client's server: a chain of certificates from a trusted
+// authority to one for the host. The error is the same.
+func verify(chain []*x509.Certificate, host string, roots *Roots) error {
+	if len(chain) == 0 || host == "" {
+		return errors.New("no certificate, or no name that it must be for")
+	}
+	opt := x509.VerifyOptions{DNSName: host, Intermediates: x509.NewCertPool()}
+	if roots != nil {
+		opt.Roots = roots.vouching(chain)
+	}
+	for _, cert := range chain[1:] {
+		opt.Intermediates.AddCert(cert)
+	}
+	if _, err := chain[0].Verify(opt); err != nil {
+		return &tls.CertificateVerificationError{UnverifiedCertificates: chain, Err: err}
+	}
+	return nil
 }
 
 // ErrStalled reports a server that does not answer in time.
