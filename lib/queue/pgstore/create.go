@@ -81,11 +81,16 @@ const becomeOwner = `DO $$ BEGIN
   END IF;
 END $$`
 
+// upgradeHint says what to do about a queue that another pulse made.
+func upgradeHint(name string) string {
+	return "as who made it: pulse-queue init --upgrade --queue " + strconv.Quote(name)
+}
+
 // fits returns nil if a format is that of this pulse, and otherwise what to do.
 func (s *Store) fits(have int64) error {
 	switch {
 	case have < format:
-		return fault.Usagef("as who made it: pulse-queue init --upgrade --queue "+strconv.Quote(s.name),
+		return fault.Usagef(upgradeHint(s.name),
 			"%s: an older pulse made the queue: its schema is %d, and this pulse needs %d", s.name, have, format)
 	case have > format:
 		return fault.Usagef("install the pulse that made it: man pulse-deploy, Upgrade and downgrade",

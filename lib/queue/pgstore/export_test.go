@@ -14,6 +14,7 @@ import (
 var (
 	Parse   = parse
 	ErrUndo = errUndone
+	Recent  = sqlRecent
 )
 
 // Hold is hold.

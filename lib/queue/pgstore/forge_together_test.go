@@ -81,6 +81,19 @@ var ofTogether = []forgery{
 		first.Level, first.Signer, first.Signature = approval.Signature, "ann", "armor"
 		return all
 	}, sql("INSERT INTO pulse.nonce VALUES ('nonce-e.pair', 1)")},
+	{"a second yes beside a first one that was used", func(w *world) []call {
+		first := w.partly("e.pair", approval.Terminal)
+		return append(bothStart(w), by("sender1", w.ends("e.pair", task.Undecided, task.Awaiting)), by("nobody1", first))
+	}, func(w *world, c *call) {
+		c.steps[0] = w.yes("e.pair", task.Approved, task.Awaiting, approval.Terminal, bob)
+	}},
+	{"a start by one yes beside what was left of a first one", func(w *world) []call {
+		left := call{who: "ann", sql: "SELECT", super: "INSERT INTO pulse.thing SELECT 'partly', line::jsonb->>'task', seq FROM pulse.audit WHERE line LIKE '%\"event\":\"partly\"%' ON CONFLICT DO NOTHING"}
+		start := by("sender1", w.start("e.pair"))
+		start.super = left.super
+		return append(bothStart(w), by("sender1", w.ends("e.pair", task.GaveUp, task.Failed)), left,
+			by("nobody1", w.yes("e.pair", task.Requeued, task.Failed, approval.Terminal, bob)), start)
+	}, sql("")},
 	{"a first yes by a gate", firstYes, as("gate1")},
 	{"a first yes by a sender", firstYes, as("sender1")},
 	{"a first yes to other bytes", firstYes, says(func(a *approval.Approval) { a.Digest = task.Digest(nil) })},
@@ -98,7 +111,8 @@ var ofTogether = []forgery{
 	{"a correction to which fewer people have to say yes", func(w *world) []call {
 		denied := w.of("e.pair", task.Denied, task.Awaiting, task.Rejected)
 		denied.Change.Reason = "corrected as " + idOf("e.pair2")
-		return []call{by("gate1", w.of("e.pair", task.Added, "", task.Awaiting)), by("ann", denied, w.of("e.pair2", task.Added, "", task.Awaiting))}
+		return []call{by("gate1", w.of("e.pair", task.Added, "", task.Awaiting)),
+			by("ann", denied, w.of("e.pair2", task.Added, "", task.Awaiting), w.of("e.wait", task.Denied, task.Awaiting, task.Rejected))}
 	}, func(w *world, c *call) {
 		c.steps[0].Change.Reason = "corrected as " + idOf("e.new")
 		c.steps[1] = w.of("e.new", task.Added, "", task.Awaiting)

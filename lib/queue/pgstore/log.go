@@ -18,7 +18,9 @@ const (
 		(SELECT seq, line FROM pulse.audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT 1000) a) b WHERE before < 4194304 ORDER BY seq`
 	sqlBackward = `SELECT seq, line FROM (SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq DESC) - octet_length(line) AS before FROM
 		(SELECT seq, line FROM pulse.audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2) a) b WHERE before < 4194304 ORDER BY seq DESC`
-	sqlRecent = "SELECT seq, line FROM pulse.audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2" // which are so few that their bytes need no bound
+	// Without those of which so many would be more bytes, as hardly any are: the plan is made for each start.
+	sqlRecent = `SELECT seq, line FROM (SELECT seq, line FROM pulse.audit WHERE seq < $1 ORDER BY seq DESC LIMIT $2) a
+		WHERE octet_length(line) <= 209715 ORDER BY seq DESC`
 )
 
 // forward calls fn for the lines after one number up to another.
@@ -105,10 +107,13 @@ func (s *Store) back(seq, before int64, fn func(audit.Line) bool, events []task.
 		if err != nil {
 			return err
 		}
-		if len(all[0]) == 0 {
+		if len(all[0]) == 0 && n == chunk {
 			return fmt.Errorf("%w: line %d is missing", journal.ErrBroken, seq)
 		}
 		for _, r := range all[0] {
+			if n == recent && num(r[0]) != seq {
+				break // the next chunk has what was left out
+			}
 			l, err := audit.ParseOf(r[1], events...)
 			if err != nil {
 				return fmt.Errorf("line %d: %w: %w", seq, journal.ErrBroken, err)

@@ -13,6 +13,7 @@ import (
 	"pulse/lib/queue/pgstore"
 	"pulse/lib/queue/pgtest"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
 	"pulse/lib/shared/fault"
 	"pulse/lib/shared/task"
 	"pulse/lib/shared/terms"
@@ -105,6 +106,19 @@ func everyState(t *testing.T, d *pgtest.DB, c *cast) (now time.Time) {
 	do(queuetest.Add(queuetest.Effect(1)), queuetest.Approve, queuetest.Start(terms.ExternalSend), queuetest.Add(queuetest.Mails(5, 1)...), queuetest.Start(""))
 	do(queuetest.Add(queuetest.Effect(2)), queuetest.Approve, queuetest.Add(queuetest.Mails(6, 4)...), queuetest.Add(queuetest.Effect(3)), queuetest.Add(queuetest.Mail(7, terms.Review)))
 	return now
+}
+
+// TestOlderOfThisFormat: a queue of this format that lacks a function or a column is one to upgrade.
+func TestOlderOfThisFormat(t *testing.T) {
+	d := pgtest.New(t)
+	s := open(t, d.DSN("machine1"))
+	for _, lacks := range []string{"DROP FUNCTION pulse.kept", "ALTER TABLE pulse.queue DROP COLUMN counts"} {
+		d.Exec(t, lacks)
+		err := s.View(func(store.View) error { return nil })
+		if fault.KindOf(err) != fault.Usage || !strings.Contains(fault.HintOf(err), "init --upgrade") {
+			t.Errorf("%s: %v, %s", lacks, err, fault.HintOf(err))
+		}
+	}
 }
 
 // tasksOf returns a line for each task: its id, its state, and how often it was started.

@@ -138,7 +138,9 @@ func (s *Store) fail(err error) error {
 		return locked(lockTimeout)
 	case "42501", "28000", "28P01":
 		return fault.Usagef("pulse-queue init --sql prints the roles; man pulse-deploy", "%s: %s", s.name, pg.Message)
-	case "3D000", "3F000", "42P01", "42883", "PU003":
+	case "42703", "42883": // there are tables, but not all columns or functions
+		return fault.Usagef(upgradeHint(s.name), "%s: another pulse made the queue: %s", s.name, pg.Message)
+	case "3D000", "3F000", "42P01", "PU003":
 		return fault.Usagef("pulse-queue init --queue "+strconv.Quote(s.name), "%s: there is no queue of this pulse: %s", s.name, pg.Message)
 	}
 	switch pg.Code[:2] {
