@@ -210,8 +210,10 @@ func (m *Message) Read(rec *record.Record) error {
 
 // unstated is a message of which nothing is known yet.
 func unstated(memory []Field) Message {
-	return Message{Headers: memory, Defects: []Defect{Unstated}}
+	return Message{Headers: memory, Defects: unstatedDefects}
 }
+
+var unstatedDefects = []Defect{Unstated}
 
 // unread lists the members that Decode leaves out, and that can be long.
 var unread = []string{"text", "subject", "from", "attachments"}
@@ -228,7 +230,8 @@ func (m *Message) decode(rec *record.Record, v record.Value) error {
 	to := record.To(
 		"source", &m.Source, "uid", &m.UID, "uidvalidity", &m.UIDValidity, "id", &m.ID, "digest", &m.Digest,
 		"received", &m.Received, "fetched", &m.Fetched, "size", &m.Size, "body", &m.Body,
-		"headers", m.decodeHeaders, "left_out", m.Left.decodeBytes, "left_text", m.Left.decodeText,
+		"headers", func(v record.Value) error { return m.decodeHeaders(rec, v) }, "from", nil, "subject", nil,
+		"scope", nil, "truncated", nil, "attachments", nil, "left_out", m.Left.decodeBytes, "left_text", m.Left.decodeText,
 		"thread", made(&m.Thread), "defects", m.decodeDefects, "sender", made(&m.Sender),
 		"dkim", made(&m.DKIM), "webhook", made(&m.Webhook),
 	)
@@ -249,11 +252,11 @@ func made[T any, P interface {
 	}
 }
 
-func (m *Message) decodeHeaders(v record.Value) error {
+func (m *Message) decodeHeaders(rec *record.Record, v record.Value) error {
 	if m.Headers == nil {
 		m.Headers = make([]Field, 0, 32)
 	}
-	return v.Pairs(func(name, value string) { m.Headers = append(m.Headers, Field{name, value}) })
+	return rec.Pairs(v, func(name, value string) { m.Headers = append(m.Headers, Field{name, value}) })
 }
 
 // decodeDefects keeps unknown words, so that a defect of a later version still bars

@@ -29,7 +29,7 @@ type Reader struct {
 // NewReader reads lines of at most max bytes from r; name stands for r in errors
 // ("stdin"). reads names the members that the caller will Get.
 func NewReader(r io.Reader, name string, max int, reads ...string) *Reader {
-	return &Reader{r: r, name: name, max: max, scan: scanner{reads: reads}}
+	return &Reader{r: r, name: name, max: max, scan: scanner{reads: reads}, rec: Record{pairs: make([]place, 0, usualInner)}}
 }
 
 // Next returns the next record. It returns io.EOF at the end, a *lineError for a bad

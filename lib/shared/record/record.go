@@ -20,6 +20,8 @@ type Record struct {
 	raw     []byte // from { to }
 	members []member
 	inner   []place
+	pairs   []place
+	at      int    // where the value stands that Each passes on
 	name    string // name of the input, for messages
 	line    int
 }
@@ -57,7 +59,7 @@ const (
 
 // line scans b into rec.
 func (s *scanner) line(b []byte, rec *Record) error {
-	s.b, s.depth, s.names, s.top, s.inner = b, 0, s.names[:0], rec.members[:0], rec.inner[:0]
+	s.b, s.depth, s.names, s.top, s.inner, s.pairs = b, 0, s.names[:0], rec.members[:0], rec.inner[:0], rec.pairs[:0]
 	begin := s.space(0)
 	if begin >= len(b) || b[begin] != '{' {
 		return errNotObject
@@ -70,7 +72,7 @@ func (s *scanner) line(b []byte, rec *Record) error {
 		return s.syntax(i, "the end of the line")
 	}
 	s.shift(begin)
-	rec.raw, rec.members, rec.inner = b[begin:end], s.top, s.inner
+	rec.raw, rec.members, rec.inner, rec.pairs = b[begin:end], s.top, s.inner, s.pairs
 	return nil
 }
 
@@ -84,11 +86,13 @@ func (s *scanner) shift(begin int) {
 		s.top[i].value -= begin
 		s.top[i].end -= begin
 	}
-	for i := range s.inner {
-		s.inner[i].start -= begin
-		s.inner[i].named -= begin
-		s.inner[i].value -= begin
-		s.inner[i].end -= begin
+	for _, list := range [...][]place{s.inner, s.pairs} {
+		for i := range list {
+			list[i].start -= begin
+			list[i].named -= begin
+			list[i].value -= begin
+			list[i].end -= begin
+		}
 	}
 }
 
@@ -169,10 +173,41 @@ func (r *Record) each(places []place, fn func(name string, v Value) error) error
 	run := Value(r.raw[begin:places[len(places)-1].end])
 	for i := range places {
 		p := &places[i]
-		member := unquote(string(run[p.start-begin+1 : p.named-begin-1]))
+		member := string(run[p.start-begin+1 : p.named-begin-1])
+		if p.escaped {
+			member = unquote(member)
+		}
+		r.at = p.value
 		if err := fn(member, run[p.value-begin:p.end-begin]); err != nil {
 			return inside(member, err)
 		}
+	}
+	return nil
+}
+
+// Pairs is v.Pairs for a value that Each has passed on just now, without a second look at the bytes
+// where the scan has noted them. It is v.Pairs if r is nil.
+func (r *Record) Pairs(v Value, fn func(a, b string)) error {
+	var noted []place
+	if r != nil {
+		noted = r.pairs
+	}
+	for len(noted) > 0 && noted[0].start < r.at {
+		noted = noted[1:]
+	}
+	if len(noted) == 0 || noted[0].start >= r.at+len(v) {
+		return v.Pairs(fn)
+	}
+	for i := range noted {
+		p := &noted[i]
+		if p.end >= r.at+len(v) {
+			break
+		}
+		a, b := string(v[p.start-r.at+1:p.named-r.at-1]), string(v[p.value-r.at+1:p.end-r.at-1])
+		if p.escaped {
+			a, b = unquote(a), unquote(b)
+		}
+		fn(a, b)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type scanner struct {
 	names [][]byte // names of the objects that are being scanned, innermost last
 	top   []member // members of the outermost object
 	inner []place  // members of the objects that are the value of a member in reads
+	pairs []place  // elements of the arrays among those, if all are two strings without blanks; nil: not asked for
 
 	escapes int // how many escape sequences were scanned
 }
@@ -49,13 +50,14 @@ type member struct {
 	first, last       int32  // its own members are inner[first:last]; last is 0 if they are not all there
 }
 
-// place tells where a member of such a member stands.
+// place tells where a member of such a member stands, or two strings.
 type place struct {
-	start, named int // opening quote of the name, and where the name ends
-	value, end   int // start and end of the value
+	start, named int  // opening quote of the name, and where the name ends
+	value, end   int  // start and end of the value
+	escaped      bool // the name holds escapes, or one of the strings does
 }
 
-// maxNoted bounds how many places are kept of one line. A line with more is hostile, and is
+// maxNoted bounds how many places of a kind are kept of one line. A line with more is hostile, and is
 // looked at twice.
 const maxNoted = 100
 
@@ -269,14 +271,19 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 		s.depth--
 		return i + 1, nil
 	}
+	noted, first := s.depth == 3 && unique && s.pairs != nil, len(s.pairs)
 	for {
-		if i < len(s.b) && s.b[i] == '"' { // as in a header, which makes most arrays
-			i, err = s.str(i)
-		} else {
-			i, err = s.value(i, unique)
+		end := 0
+		if noted {
+			end = s.pair(i)
 		}
-		if err != nil {
-			return i, err
+		if end > 0 {
+			i = end
+		} else {
+			s.pairs, noted = s.pairs[:first], false
+			if i, err = s.value(i, unique); err != nil {
+				return i, err
+			}
 		}
 		if i = s.space(i); i >= len(s.b) || s.b[i] != ',' && s.b[i] != ']' {
 			return i, s.syntax(i, "a comma or ]")
@@ -288,6 +295,29 @@ func (s *scanner) array(i int, unique bool) (_ int, err error) {
 		i = s.space(i + 1)
 	}
 }
+
+// pair scans two strings in an array, and notes where they stand. It returns where the array ends, or
+// 0 if something else begins at i.
+func (s *scanner) pair(i int) int {
+	p, escapes := place{start: i + 1}, s.escapes
+	if !s.has(i, '[', '"') || len(s.pairs) == maxNoted {
+		return 0
+	}
+	var err error
+	if p.named, err = s.str(p.start); err != nil || !s.has(p.named, ',', '"') {
+		return 0
+	}
+	p.value = p.named + 1
+	if p.end, err = s.str(p.value); err != nil || p.end >= len(s.b) || s.b[p.end] != ']' {
+		return 0
+	}
+	p.escaped = s.escapes > escapes
+	s.pairs = append(s.pairs, p)
+	return p.end + 1
+}
+
+// has reports whether two bytes stand at i.
+func (s *scanner) has(i int, a, b byte) bool { return i+1 < len(s.b) && s.b[i] == a && s.b[i+1] == b }
 
 // object scans the object that begins at i. For the outermost object it keeps the
 // members in s.top, and demands unique names inside those that the stage reads.
@@ -351,7 +381,7 @@ func (s *scanner) name(p *place) (name []byte, err error) {
 		return nil, err
 	}
 	name = s.b[i+1 : p.named-1]
-	if s.escapes > escapes {
+	if p.escaped = s.escapes > escapes; p.escaped {
 		name = []byte(unquote(string(name))) // escaped spellings count as equal
 	}
 	if i = s.space(p.named); i >= len(s.b) || s.b[i] != ':' {

@@ -87,11 +87,6 @@ func (v Value) Pairs(fn func(a, b string)) error {
 	}
 	n := 0
 	for i := skipSpace(v, 1); v[i] != ']'; n++ {
-		if a, b, end := v.plainPair(i); end > 0 {
-			fn(a, b)
-			i = skipComma(v, end)
-			continue
-		}
 		a, next, ok := v.pairString(i, '[')
 		if !ok {
 			return inside("["+strconv.Itoa(n)+"]", v.typed("an array of two strings"))
@@ -104,23 +99,6 @@ func (v Value) Pairs(fn func(a, b string)) error {
 		i = skipComma(v, next+1)
 	}
 	return nil
-}
-
-// plainPair returns two strings in an array, and where that ends. It returns 0 if there are
-// blanks or escapes.
-func (v Value) plainPair(i int) (a, b string, end int) {
-	if v[i] != '[' || v[i+1] != '"' {
-		return "", "", 0
-	}
-	first := plainEnd(v, i+1)
-	if first == 0 || v[first] != ',' || v[first+1] != '"' {
-		return "", "", 0
-	}
-	second := plainEnd(v, first+1)
-	if second == 0 || v[second] != ']' {
-		return "", "", 0
-	}
-	return string(v[i+2 : first-1]), string(v[first+2 : second-1]), second + 1
 }
 
 // pairString returns the string that follows the byte before, and where it ends.
@@ -200,6 +178,7 @@ func (v Value) Into(dst any) (err error) {
 		*d = v
 	case func(Value) error:
 		err = d(v)
+	case nil: // a member that is known and not read
 	default:
 		panic("record: can't decode into what is none of these") // and not which, so that dst may lie on the stack
 	}
