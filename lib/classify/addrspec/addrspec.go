@@ -64,9 +64,11 @@ func parseBare(v string) (Mailbox, bool) {
 	if at < 0 {
 		return Mailbox{}, false
 	}
-	start := strings.LastIndexAny(v[:at], " \t\n)") + 1
-	end := at
-	for end < len(v) && strings.IndexByte(" \t\r", v[end]) < 0 { // "example.com(.evil.example" is one name
+	start, end := at, at
+	for start > 0 && !ends(v[start-1], '\n') && v[start-1] != ')' {
+		start--
+	}
+	for end < len(v) && !ends(v[end], '\r') { // "example.com(.evil.example" is one name
 		end++
 	}
 	if !phrase(v[:start], false) || !phrase(v[end:], false) {
@@ -77,6 +79,9 @@ func parseBare(v string) (Mailbox, bool) {
 	}
 	return plain(v[start:end])
 }
+
+// ends reports whether c is a blank, or the byte of a folding that is next to the text.
+func ends(c, fold byte) bool { return c == ' ' || c == '\t' || c == fold }
 
 // plain splits an address. It refuses an encoded word, which would otherwise pass as a
 // local part, because = and ? may stand in atoms. RFC 2047 §5 forbids one there, but

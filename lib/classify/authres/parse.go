@@ -291,7 +291,7 @@ func (p *parser) afterValue() (sep, comment bool, err error) {
 		return false, false, p.expected("a blank after the value")
 	}
 	sep, err = p.cfws()
-	return sep, strings.IndexByte(p.s[start:p.i], '(') >= 0, err
+	return sep, p.i-start > 1 && strings.IndexByte(p.s[start:p.i], '(') >= 0, err // most often it is one blank
 }
 
 // keyword reads a Keyword (RFC 5321 §4.1.2, plus "_") and the CFWS after it, and

@@ -28,15 +28,17 @@ const dkimFieldName = "dkim-signature"
 // matter, because a verifier may overlook them: the hash ignores them too (§3.4.2).
 func isDKIMField(f *envelope.Field) bool { return called(f.Name, dkimFieldName) }
 
-func readDKIMField(f *envelope.Field) (m dkimField) {
+// readField reads a field into m, which must be zero.
+func (m *dkimField) readField(f *envelope.Field) {
 	m.odd = len(f.Name) != len(dkimFieldName)
 	var memory [usualTags]taglist.Tag
 	tags, err := taglist.Append(memory[:0], f.Value)
 	if m.read = err == nil; !m.read {
-		return m
+		return
 	}
 	agent := ""
-	for _, t := range tags {
+	for i := range tags {
+		t := &tags[i]
 		switch t.Name {
 		case "v":
 			m.v = t.Value
@@ -63,7 +65,6 @@ func readDKIMField(f *envelope.Field) (m dkimField) {
 		m.agent = domain
 	}
 	m.signed = slotsIn(m.h)
-	return m
 }
 
 // usualTags is how many tags a signature has at most, as a rule.
@@ -73,8 +74,11 @@ const usualTags = 16
 func slotsIn(h string) (f Fields) {
 	for more := true; more; {
 		var name string
-		name, h, more = strings.Cut(h, ":")
-		if s, ok := slotOf(lowered(taglist.Trim(name), new([longestName]byte))); ok {
+		name, h, more = taglist.Cut(h, ':')
+		if name = taglist.Trim(name); !maybeKnown(name) {
+			continue
+		}
+		if s, ok := slotOf(lowered(name, new([longestName]byte))); ok {
 			f.add(s)
 		}
 	}

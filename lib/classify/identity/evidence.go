@@ -27,7 +27,7 @@ func (e *evidence) usable() finding {
 // internal reports whether the header says that an owner wrote to the owner's own
 // domain. Such mail often gets no verdict. This changes the advice and nothing else.
 func (e *evidence) internal() bool {
-	list, _ := e.header.recipients()
+	list, _ := e.header.recipients(nil)
 	return isOwner(e.p, e.from.Address) && slices.ContainsFunc(list, func(to string) bool {
 		_, domain, err := address.Split(to)
 		return err == nil && address.Equal(domain, e.from.Domain)

@@ -50,7 +50,7 @@ func collect(m *envelope.Message) (h header) {
 	for i := range m.Headers {
 		f := &m.Headers[i]
 		name := trimName(f.Name)
-		if name == "" || known[name[0]]>>len(name)&1 == 0 {
+		if !maybeKnown(name) {
 			continue
 		}
 		low := lowered(name, new([longestName]byte))
@@ -80,6 +80,9 @@ var known = func() (list [256]uint32) {
 	}
 	return list
 }()
+
+// maybeKnown reports whether a name can be one that collect knows.
+func maybeKnown(name string) bool { return name != "" && known[name[0]]>>len(name)&1 != 0 }
 
 // lowered returns a name in lower case, in buf. It returns nothing for a name that is longer
 // than all that are known.

@@ -37,7 +37,14 @@ type evidence struct {
 	signature signature       // the dkim result that comes closest
 	best      *authres.Result // that result
 	proof     proof           // what the signature covers, once it is known to prove the sender
-	memory    authres.Memory  // of the results
+	memory    memory
+}
+
+// memory is what is read of one message and written over for the next one.
+type memory struct {
+	results    authres.Memory
+	hosts      []string
+	signatures []dkimField
 }
 
 // finding is what a check found wrong. An empty reason means nothing was. detail

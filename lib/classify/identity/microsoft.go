@@ -114,7 +114,7 @@ func boundary(spf, received *envelope.Field) string {
 // hostIn returns the one host that a Received field is by, if it is in one of the
 // domains; else nothing.
 func hostIn(domains []string, received *envelope.Field) string {
-	by, _ := readReceived(received.Value)
+	by, _ := readReceived(nil, received.Value)
 	if len(by) != 1 || !(&hosts{own: domains}).same(by[0]) {
 		return ""
 	}

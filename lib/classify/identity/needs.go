@@ -13,7 +13,7 @@ func NeedsDKIM(m *envelope.Message, p *policy.Policy) bool {
 	if isRequest(m) || p.Platform(m.Source) != nil {
 		return false
 	}
-	v := read(m, p, nil)
+	v := read(m, p, new(memory))
 	return v.evidence(p) != policy.ByAuthRes
 }
 

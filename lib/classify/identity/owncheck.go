@@ -92,8 +92,9 @@ func (e *evidence) nthDKIMField(n int) []*dkimField {
 			continue
 		}
 		if n == 0 {
-			m := readDKIMField(f)
-			return []*dkimField{&m}
+			m := new(dkimField)
+			m.readField(f)
+			return []*dkimField{m}
 		}
 		n--
 	}

@@ -50,12 +50,16 @@ func (e *evidence) carried() finding {
 	return worst
 }
 
-func (e *evidence) dkimFields() (list []dkimField) {
+// dkimFields returns the signatures. They are the same at each call, and stand in the same memory.
+func (e *evidence) dkimFields() []dkimField {
+	list := e.memory.signatures[:0]
 	for i := range e.m.Headers {
 		if f := &e.m.Headers[i]; isDKIMField(f) {
-			list = append(list, readDKIMField(f))
+			list = append(list, dkimField{})
+			list[len(list)-1].readField(f)
 		}
 	}
+	e.memory.signatures = list
 	return list
 }
 
@@ -64,8 +68,8 @@ func (e *evidence) dkimFields() (list []dkimField) {
 // bytes there that the receiver overlooks. Beside such a field nothing is certain.
 func (e *evidence) proofOf(r *authres.Result, fields []dkimField) (proof, finding) {
 	p := pointerOf(r)
-	var own, fits []*dkimField
-	broken := false
+	memory := make([]*dkimField, 8) // more than most mail has
+	own, fits, broken := memory[:0:4], memory[4:4], false
 	for i := range fields {
 		m := &fields[i]
 		switch {

@@ -16,6 +16,8 @@ import (
 // them. A sender may forge more of them below, which only harms that sender.
 func (e *evidence) posted() finding {
 	own := hosts{own: e.hosts}
+	var memory [4]string
+	free := memory[:] // for the hosts of the topmost field
 	for i := range e.m.Headers {
 		f := &e.m.Headers[i]
 		if called(f.Name, "authentication-results") {
@@ -24,9 +26,9 @@ func (e *evidence) posted() finding {
 		if !called(f.Name, "received") {
 			continue
 		}
-		by, login := readReceived(f.Value)
+		by, login := readReceived(free[:0], f.Value)
 		if !own.begun {
-			own.begun, own.top = true, by
+			own.begun, own.top, free = true, by, nil
 		} else if !own.wrote(by) {
 			break
 		}
@@ -77,11 +79,11 @@ func loopback(host string) bool {
 	return address.Equal(host, "localhost") || strings.HasPrefix(host, "127.") || host == "::1" || address.Equal(host, "ipv6:::1")
 }
 
-// readReceived returns the hosts that a Received field (RFC 5321 §4.4) seems to be by.
+// readReceived appends the hosts that a Received field (RFC 5321 §4.4) seems to be by.
 // login holds the words that say that a user logged in, or called a program on the
 // server itself; it is empty if no word does. Comments count like the rest: the field
 // also holds what the client says in HELO, and that must not hide a login.
-func readReceived(value string) (by []string, login string) {
+func readReceived(by []string, value string) (_ []string, login string) {
 	before, last, with := "", "", false
 	for word, rest := nextWord(value); word != ""; word, rest = nextWord(rest) {
 		afterBy, afterWith, afterFrom := false, false, false

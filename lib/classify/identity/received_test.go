@@ -30,7 +30,7 @@ func TestReadReceived(t *testing.T) {
 		{"(qmail 1 invoked from network); date", "", ""},
 		{"", "", ""}, {"by", "", ""}, {"by \xff with", "with", ""},
 	} {
-		by, login := readReceived(c.value)
+		by, login := readReceived(nil, c.value)
 		if strings.Join(by, " ") != c.by || login != c.login {
 			t.Errorf("%q: by %q, login %q", c.value, by, login)
 		}
@@ -66,7 +66,7 @@ func FuzzReceived(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, before string) {
-		by, login := readReceived(before + " by mx.example.net with ESMTPSA id 1")
+		by, login := readReceived(nil, before+" by mx.example.net with ESMTPSA id 1")
 		if login == "" || !slices.Contains(by, "mx.example.net") && !strings.HasSuffix(strings.TrimRight(before, " "), "by") {
 			t.Fatalf("%q: by %q, login %q", before, by, login)
 		}

@@ -16,13 +16,13 @@ func Recipients(m *envelope.Message) []string {
 		return nil
 	}
 	h := collect(m)
-	list, _ := h.recipients()
+	list, _ := h.recipients(nil)
 	return list
 }
 
-// recipients reads To and Cc; the finding says why there is nothing to return.
-func (h *header) recipients() ([]string, finding) {
-	var list []string
+// recipients reads To and Cc, and appends to a list that is empty. The finding says why there is nothing
+// to return.
+func (h *header) recipients(list []string) ([]string, finding) {
 	for _, s := range [...]slot{slotTo, slotCc} {
 		switch {
 		case h.count[s] == 0:
@@ -45,7 +45,8 @@ func (h *header) recipients() ([]string, finding) {
 // that also went to others is a conversation. One that was written to others and then
 // forwarded whole is not a command to the agent.
 func (e *evidence) addressed() finding {
-	list, f := e.header.recipients()
+	var memory [8]string
+	list, f := e.header.recipients(memory[:0])
 	for _, to := range list {
 		ours := func(r string) bool { return address.Equal(r, to) }
 		if !slices.ContainsFunc(e.p.Recipients, ours) {

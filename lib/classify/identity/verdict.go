@@ -22,15 +22,16 @@ type verdict struct {
 }
 
 // read reads the verdict about a message, as the policy's receiver asks for.
-func read(m *envelope.Message, p *policy.Policy, memory *authres.Memory) verdict {
+func read(m *envelope.Message, p *policy.Policy, memory *memory) verdict {
 	r, ok := p.Receiver(m.Source)
-	v := verdict{dialect: &ordinary}
+	v := verdict{dialect: &ordinary, hosts: memory.hosts[:0]}
 	for _, id := range r.AuthservIDs {
 		v.hosts = append(v.hosts, strings.TrimPrefix(id, "*."))
 	}
+	memory.hosts = v.hosts
 	switch {
 	case !ok, r.Verdict == policy.ByNone:
-		v.first(m, &policy.Receiver{}, memory)
+		v.first(m, &policy.Receiver{}, &memory.results)
 		v.unusable = finding{noPin, m.Source}
 		if ok {
 			v.unusable = finding{reason: verdictNone}
@@ -40,7 +41,7 @@ func read(m *envelope.Message, p *policy.Policy, memory *authres.Memory) verdict
 	case r.Verdict == policy.BySet:
 		v.set(m, &r)
 	default:
-		v.first(m, &r, memory)
+		v.first(m, &r, &memory.results)
 	}
 	return v
 }

@@ -154,6 +154,9 @@ func AppendString(dst []byte, s string) []byte {
 		for i <= len(s)-8 && special(word(s[i:i+8])) == 0 && !hasDEL(word(s[i:i+8])) {
 			i += 8
 		}
+		if n := len(s) - 8; n >= 0 && n < i && special(word(s[n:])) == 0 && !hasDEL(word(s[n:])) {
+			break // the last bytes, with some before them once more
+		}
 		if i == len(s) {
 			break
 		}
