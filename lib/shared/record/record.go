@@ -21,7 +21,7 @@ type Record struct {
 	members []member
 	inner   []place
 	pairs   []place
-	at      int    // where the value stands that Each passes on
+	at      int    // where the value stands that Each passes on, or the end
 	name    string // name of the input, for messages
 	line    int
 }
@@ -144,6 +144,7 @@ func (r *Record) Decode(name string, fn func(Value) error) error {
 // of what is left out.
 func (r *Record) Each(name string, fn func(name string, v Value) error, unread ...string) error {
 	i := r.find(name)
+	r.at = len(r.raw) // what is passed on without notes has none
 	if i < 0 || r.members[i].last == 0 || r.raw[r.members[i].value] != '{' {
 		return r.Decode(name, func(v Value) error { return v.Each(fn) })
 	}

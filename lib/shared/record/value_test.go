@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,6 +148,61 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// notedPairs reads two lines, and compares what the scan has noted of the pairs in each value of the
+// second one's v with a walk over that value. It returns how many pairs there are.
+func notedPairs(t *testing.T, before, text string) (n int) {
+	t.Helper()
+	r := NewReader(strings.NewReader(before+"\n"+text), "test", DefaultMax, "v")
+	for range 2 {
+		rec, err := r.Next()
+		if err != nil {
+			return 0
+		}
+		n = 0
+		_ = rec.Each("v", func(_ string, v Value) error {
+			var got, want []string
+			wrong := v.Pairs(func(a, b string) { want = append(want, a, b) })
+			err := rec.Pairs(v, func(a, b string) { got = append(got, a, b) })
+			if (err == nil) != (wrong == nil) || err == nil && !slices.Equal(got, want) {
+				t.Fatalf("%s: %q, %v; want %q, %v", v, got, err, want, wrong)
+			}
+			n += len(want) / 2
+			return nil
+		})
+	}
+	return n
+}
+
+// TestNotedPairs: also where the scan has noted no members, or not these pairs, or what it noted is of
+// another line.
+func TestNotedPairs(t *testing.T) {
+	const h = `"h":[["a","b"],["c","\"d"]]`
+	many := strings.Repeat(`["x","y"],`, maxNoted)
+	members := func(n int) (s string) {
+		for i := range n {
+			s += fmt.Sprintf(`"%d":0,`, i)
+		}
+		return s
+	}
+	for text, want := range map[string]int{
+		`{"v":{` + h + `}}`: 2,
+		`  {"u":[["a","b"]],"v":{"i":[ ["e","f"] , ["g","h"] ],` + h + `}}`: 4,
+		`{"v":{` + members(maxNoted) + h + `}}`:                             2, // of which not all are noted
+		`{"v":{"h":[` + many + `["c","d"]],"i":[["e","f"]]}}`:               maxNoted + 2,
+		`{"v":{"h":[["a","b"],["c" ,"d"],["e","f"]]}}`:                      3,
+		`{"v":{"h":[["a","b"],["c","d","e"]]}}`:                             1, // before the error
+		`{"v":{"h":[[["a","b"],["c","d"]],[["a","b"]]],"i":[]}}`:            0,
+		`{"v":[["a","b"]]}`: 0,
+	} {
+		for pad := range 800 { // what was noted last stood before these pairs, in their midst and behind them
+			before := `{"v":{"g":"` + strings.Repeat("x", pad) + `",` + h + `}}`
+			if n := notedPairs(t, before, text); n != want {
+				t.Fatalf("%.80s, then %.80s: %d pairs, want %d", before, text, n, want)
+			}
+		}
+	}
+}
+
 // FuzzValue: the methods of Value decode what the json package decodes.
 func FuzzValue(f *testing.F) {
 	for _, c := range lines {
@@ -156,6 +212,7 @@ func FuzzValue(f *testing.F) {
 	}
 	f.Add(`{"a":[["x","y"],["\ud83d\ude00","\\\""]],"b":[ 1 , -2.5 , 1e400, {"c":null} ]}`)
 	f.Fuzz(func(t *testing.T, text string) {
+		notedPairs(t, `{"v":{"h":[["a","b"]]}}`, `{"v":{"h":`+text+`}}`)
 		rec, err := Parse([]byte(`{"v":`+text+`}`), "v")
 		if err != nil {
 			return
