@@ -62,6 +62,10 @@ var corrects = just(func(w *world) call { return by("ann", w.corrected()...) })
 // ofCorrections are those by a person who adds what no gate has seen.
 var ofCorrections = []forgery{
 	{"a correction of nothing", corrects, func(_ *world, c *call) { c.steps = c.steps[1:] }},
+	{"a correction of nothing for no root", corrects, func(_ *world, c *call) {
+		c.steps = c.steps[1:]
+		c.steps[0].Parent = ""
+	}},
 	{"a correction as another task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = "corrected as " + idOf("a.new") }},
 	{"a refusal beside a new task", corrects, func(_ *world, c *call) { c.steps[0].Change.Reason = "not wanted" }},
 	{"a correction, and one more", corrects, func(w *world, c *call) {
