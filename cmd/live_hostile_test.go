@@ -45,7 +45,7 @@ func TestCheckLiveHostile(t *testing.T) {
 			_, _ = conn.Write([]byte("\x16\x03\x03\x00\x7a\x02"))
 		}, []string{"pulse-fetch: error: ", "TLS: ", "see what answers: openssl s_client -connect 127.0.0.1:"}},
 		{"127.0.0.1", "", func(conn net.Conn) { _, _ = conn.Write([]byte("* OK " + evil + "\r\n")) }, []string{"pulse-fetch: hint: the port must be one that begins with TLS"}},
-		{"127.0.0.1", "", inside("* BYE " + evil + "\r\n"), []string{`the server says BYE: \x1b]0;evil\x07\u202e type`}},
+		{"127.0.0.1", "", inside("* BYE " + evil + "\r\n"), []string{`the server ends the session: \x1b]0;evil\x07\u202e type`}},
 		{"127.0.0.1", "", inside("* OK " + strings.Repeat(evil, 10<<20/len(evil))), []string{"the server breaks the IMAP protocol"}},
 		{"localhost", "", inside(""), []string{"pulse-fetch: hint: use the host name that the certificate is for"}},
 	}

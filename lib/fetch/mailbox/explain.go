@@ -29,10 +29,11 @@ func (s *Mailbox) explain(ctx context.Context, g *guard, err error) error {
 		return fmt.Errorf("%s: %w", s.Address, cause)
 	case errors.Is(cause, errReadWrite), errors.Is(cause, errCommand):
 		return fault.Failedf("", "%s: %w", s.Address, cause)
+	// A BYE in place of a greeting, too, of which the library tells by chance as a refusal or as the end.
+	case g.farewell() != "" && g.Err() == nil && (!errors.As(cause, &refused) || refused.Type == imap.StatusResponseTypeBye):
+		return fault.Temporaryf("", "%s: the server ends the session: %s", s.Address, s.silent(g.farewell()))
 	case errors.As(cause, &refused):
 		return fault.Temporaryf("", "%s: the server says %s: %s", s.Address, refused.Type, s.silent(refused.Text))
-	case g.farewell() != "" && g.Err() == nil:
-		return fault.Temporaryf("", "%s: the server ends the session: %s", s.Address, s.silent(g.farewell()))
 	case errors.Is(cause, io.EOF),
 		strings.HasSuffix(cause.Error(), io.ErrUnexpectedEOF.Error()): // the library wraps it as text
 		return fault.Temporaryf("", "%s: the server ends the connection", s.Address)
