@@ -94,10 +94,6 @@ func (p *parser) cfws() (bool, error) {
 
 func (p *parser) someCFWS() (bool, error) {
 	start := p.i
-	if p.i++; p.s[start] == ' ' && !p.end() && classes[p.s[p.i]]&cfwsClass == 0 { // most often it is one blank
-		return true, nil
-	}
-	p.i = start
 	for p.i < len(p.s) {
 		var err error
 		switch p.s[p.i] {

@@ -74,7 +74,7 @@ const usualTags = 16
 func slotsIn(h string) (f Fields) {
 	for more := true; more; {
 		var name string
-		name, h, more = taglist.Cut(h, ':')
+		name, h, more = strings.Cut(h, ":")
 		if name = taglist.Trim(name); !maybeKnown(name) {
 			continue
 		}
