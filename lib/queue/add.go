@@ -449,10 +449,5 @@ func (in *intake) countPending(items []*item) error {
 	if len(in.pending) == 0 {
 		return nil
 	}
-	return in.tx.Open("", func(e store.Entry) (bool, error) {
-		if n, ok := in.pending[e.Sender]; ok && e.Message {
-			in.pending[e.Sender] = n + 1
-		}
-		return true, nil
-	})
+	return in.tx.Pending(in.pending)
 }

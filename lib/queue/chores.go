@@ -23,7 +23,7 @@ func (c *Content) own() bool {
 
 // Chores carries out the scheduled effects on the queue itself: drafts, notes and
 // closes. Each is decided on again first. more means that there are more of them, for
-// another Update.
+// another Update. It reads the turns on the way, which Next will need.
 func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 	if stop, err := stopped(tx); stop || err != nil {
 		return false, err
@@ -53,14 +53,18 @@ func (r *Run) Chores(tx *Tx, now time.Time) (more bool, err error) {
 		_, moved, err = r.dispatch(tx, &s, now, nil)
 		return moved, err
 	}
-	err = tx.Sift(task.Scheduled, func(e store.Entry) (rest bool, err error) {
+	used, err := r.usage(tx, now)
+	if err != nil {
+		return false, err
+	}
+	err = r.readTurns(tx, &used, now, r.Max, nil, func(e *store.Entry) (rest bool, err error) {
 		if more || e.Kind != task.Effect || !e.Is(terms.WriteLocal) {
 			return false, nil
 		}
 		if e.Waits(now) {
 			return true, nil
 		}
-		moved, err := chore(&e)
+		moved, err := chore(e)
 		if moved {
 			moves++
 		}

@@ -13,6 +13,7 @@ import (
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 	"pulse/lib/shared/task"
+	"pulse/lib/shared/terms"
 )
 
 // errBroken is what a store says that failed on the way.
@@ -174,6 +175,29 @@ func TestChoresInTurns(t *testing.T) {
 	for want := 2; want <= 6; want += 2 {
 		if more, err = s.chores(); err != nil || !more || len(s.lines()) != want {
 			t.Errorf("%t, %v, %d lines", more, err, len(s.lines()))
+		}
+	}
+}
+
+// TestChoresReadTurns: Next does not read once more what Chores has read, and does not start what
+// was closed meanwhile.
+func TestChoresReadTurns(t *testing.T) {
+	for name, tool := range map[string]string{"nothing is closed": proposal.Draft, "it is closed": proposal.Close} {
+		root := asked(stored(1, task.Running, time.Hour, time.Hour))
+		work := effect(stored(2, task.Scheduled, 0, 0), root.Task.ID, `{"action":"read_public"}`)
+		s := newShelf(t, root, work, chore(3, root.Task.ID, tool, work.Task.ID))
+		run := queue.Run{Policy: policy.Default(), Effect: terms.ReadPublic, Max: 2, Now: func() time.Time { return now }}
+		if err := s.update(func(tx *queue.Tx) error { _, err := run.Chores(tx, now); return err }); err != nil {
+			t.Fatal(name, err)
+		}
+		s.failOn("Open")
+		var claim *queue.Claim
+		err := s.update(func(tx *queue.Tx) (err error) {
+			claim, _, err = run.Next(tx, func(string) error { return nil })
+			return err
+		})
+		if starts := claim != nil && claim.Task.ID == work.Task.ID; name == "nothing is closed" && (err != nil || !starts) || name == "it is closed" && claim != nil {
+			t.Errorf("%s: %v, started: %t", name, err, starts)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 	looked, ahead := map[string]bool{}, map[string]bool{}
 	good, err := r.turns.good(tx, now)
 	if err == nil && !good {
-		err = r.readTurns(tx, used, now, left, looked)
+		err = r.readTurns(tx, used, now, left, looked, nil)
 	}
 	for aside := 0; err == nil; {
 		c := r.turns.next(&used.last, func(e *store.Entry) bool { return r.due(e, used, now) })
@@ -114,7 +114,7 @@ func (r *Run) inTurn(tx *Tx, used *usage, now time.Time, lock func(string) error
 				return nil, false, nil
 			}
 			left, good = 8*left, false
-			err = r.readTurns(tx, used, now, left, looked)
+			err = r.readTurns(tx, used, now, left, looked, nil)
 			continue
 		}
 		if len(looked) > 1 && !ahead[c.ID] { // most runs start one of the first

@@ -116,8 +116,12 @@ func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 }
 
 // readTurns reads the turns: of each sender at most so many tasks, except those that were looked
-// at, and all that have a yes.
-func (r *Run) readTurns(v store.View, used *usage, now time.Time, most int, looked map[string]bool) error {
+// at, and all that have a yes. It calls also, if that is not nil, for each task, whether it has a
+// turn or not: there may be a hundred thousand, and nobody reads them twice.
+func (r *Run) readTurns(
+	v store.View, used *usage, now time.Time, most int, looked map[string]bool,
+	also func(*store.Entry) (rest bool, err error),
+) error {
 	t := &turns{head: v.Counts().Head, read: now}
 	yeses, err := r.yeses(v)
 	if err != nil {
@@ -125,10 +129,15 @@ func (r *Run) readTurns(v store.View, used *usage, now time.Time, most int, look
 	}
 	had := map[store.Key]int{}
 	err = v.Sift(task.Scheduled, func(e store.Entry) (rest bool, err error) {
+		if also != nil {
+			if rest, err = also(&e); err != nil {
+				return false, err
+			}
+		}
 		yes := yeses[e.ID]
 		delete(yeses, e.ID)
-		if !r.ofKind(&e) || r.overLimit(&e, used) {
-			return len(yeses) > 0, nil
+		if rest = rest || len(yeses) > 0; !r.ofKind(&e) || r.overLimit(&e, used) {
+			return rest, nil
 		}
 		if due, err := r.dueHere(v, &e, used, now); !due || err != nil || looked[e.ID] {
 			return true, err
@@ -139,7 +148,7 @@ func (r *Run) readTurns(v store.View, used *usage, now time.Time, most int, look
 			return true, nil
 		}
 		t.cut = true
-		return len(yeses) > 0, nil
+		return rest, nil
 	})
 	r.turns = t
 	return err

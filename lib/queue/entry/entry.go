@@ -55,9 +55,18 @@ func Alike(line []byte) []byte { return line[alikeFrom : alikeFrom+alikeLen] }
 
 // Where in a line that stands.
 const (
-	alikeFrom = 68
-	alikeLen  = 37
+	alikeFrom  = 68
+	alikeLen   = 37
+	classAt    = 87
+	senderFrom = 89
+	senderTo   = 105
 )
+
+// Messenger returns the key of the sender of a line, and whether that of an open task which came
+// as a message.
+func Messenger(line []byte) (sender []byte, ok bool) {
+	return line[senderFrom:senderTo], states[line[0]] != "" && (line[classAt] == 'x' || line[classAt] == 'm')
+}
 
 // KindLetter returns the letter of a kind.
 func KindLetter(k task.Kind) byte {
@@ -118,9 +127,9 @@ func Parse(b []byte) (e store.Entry, ok bool) {
 	if b[85] == 'e' {
 		e.Kind = task.Effect
 	}
-	e.External, e.Message = b[87] == 'x' || b[87] == 'X', b[87] == 'x' || b[87] == 'm'
+	e.External, e.Message = b[classAt] == 'x' || b[classAt] == 'X', b[classAt] == 'x' || b[classAt] == 'm'
 	e.PutOff = b[116] == '+'
-	e.Sender, e.Since = store.Key(strings.TrimRight(line[89:105], " ")), time.Unix(int64(since), 0).UTC()
+	e.Sender, e.Since = store.Key(strings.TrimRight(line[senderFrom:senderTo], " ")), time.Unix(int64(since), 0).UTC()
 	if at := time.Unix(int64(later), 0).UTC(); b[116] == '!' {
 		e.Told = at
 	} else if later != 0 {

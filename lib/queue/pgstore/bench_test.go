@@ -42,17 +42,27 @@ func add(s store.Store, lines []string) error {
 	return b.Commit(func([]byte) error { return nil })
 }
 
-// BenchmarkAdd adds records of 3 kB, 500 in one commit. Its figure is records per second.
+// BenchmarkAdd adds records of 3 kB, 500 in one commit, beside none that are open and many. Its
+// figure is records per second.
 func BenchmarkAdd(b *testing.B) {
-	s := open(b, pgtest.New(b).DSN("gate1"))
-	n := 0
-	for b.Loop() {
+	s, n := open(b, pgtest.New(b).DSN("gate1")), 0
+	some := func(b *testing.B) {
 		if err := add(s, sized(n, 500)); err != nil {
 			b.Fatal(err)
 		}
 		n += 500
 	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+	for _, beside := range []int{0, 1e5} {
+		for n < beside {
+			some(b)
+		}
+		b.Run(fmt.Sprintf("open=%d", beside), func(b *testing.B) {
+			for b.Loop() {
+				some(b)
+			}
+			b.ReportMetric(float64(500*b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
 	err := s.View(func(v store.View) error {
 		if got := v.Counts().Tasks[task.Scheduled]; got != n {
 			b.Errorf("%d tasks of %d records", got, n)

@@ -49,6 +49,8 @@ const (
 	// It may hold a hundred thousand that one sender sent, which the server passes over.
 	sqlSift = `SELECT n, entry FROM pulse.task WHERE entry IS NOT NULL AND n > $1 AND state = $3
 		AND substr(entry, 69, 37) <> ALL ($4) ORDER BY n LIMIT $2`
+	sqlPending = `SELECT substr(entry, 88, 18), count(*) FROM pulse.task WHERE entry IS NOT NULL
+		AND state IN ('scheduled', 'awaiting_review', 'running') AND substr(entry, 88, 18) = ANY ($1) GROUP BY 1`
 	sqlClosed = `SELECT t.added, t.id, left(a.line, 48) FROM pulse.task t JOIN pulse.audit a ON a.seq = t.added
 		WHERE t.entry IS NULL AND t.added > $1 AND t.state = $3 ORDER BY t.added LIMIT $2`
 	sqlShelf = "SELECT t.key, left(a.line, 48) FROM pulse.thing t JOIN pulse.audit a USING (seq) WHERE t.shelf = $1 ORDER BY t.seq, t.key"
@@ -59,6 +61,9 @@ const (
 func (v *view) Open(st task.State, fn func(store.Entry) (more bool, err error)) error {
 	sql, args := sqlAllOpen, []any(nil)
 	if st != "" {
+		if v.counts.Tasks[st] == 0 {
+			return nil
+		}
 		sql, args = sqlOpen, []any{string(st)}
 	}
 	return v.chunks(firstChunk, sql, args, func(r row) (bool, error) {
@@ -81,6 +86,9 @@ func (v *view) entry(r row) (store.Entry, error) {
 
 // Sift implements store.View.
 func (v *view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) error {
+	if v.counts.Tasks[st] == 0 {
+		return nil
+	}
 	var passed []string
 	args := []any{string(st), passed}
 	return v.chunks(firstChunk, sqlSift, args, func(r row) (bool, error) {
@@ -96,6 +104,22 @@ func (v *view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) 
 		}
 		return true, err
 	})
+}
+
+// Pending implements store.View.
+func (v *view) Pending(of map[store.Key]int) error {
+	var from []string // class and sender
+	for sender := range of {
+		from = append(from, "m "+string(sender), "x "+string(sender))
+	}
+	all, err := v.query(say(sqlPending, from))
+	if err != nil {
+		return err
+	}
+	for _, r := range all[0] {
+		of[store.Key(r[0][2:])] += int(num(r[1]))
+	}
+	return nil
 }
 
 // Each calls fn for the keys of a shelf, oldest first, until fn returns false.

@@ -309,10 +309,16 @@ func dumpTasks(b *strings.Builder, v store.View) error {
 			return err
 		}
 	}
+	pending := map[store.Key]int{}
 	err := v.Open("", func(e store.Entry) (bool, error) {
+		pending[e.Sender] = 0
 		fmt.Fprintf(b, "open %s %s\n", e.ID, e.State)
 		return true, nil
 	})
+	if err == nil {
+		err = v.Pending(pending)
+	}
+	fmt.Fprintln(b, "pending", pending)
 	for i, st := range task.States {
 		if err == nil && st.Open() {
 			n := i

@@ -317,6 +317,15 @@ func (v view) Sift(st task.State, fn func(store.Entry) (bool, error)) error {
 	})
 }
 
+func (v view) Pending(of map[store.Key]int) error {
+	return v.Open("", func(e store.Entry) (bool, error) {
+		if n, asked := of[e.Sender]; asked && e.Message {
+			of[e.Sender] = n + 1
+		}
+		return true, nil
+	})
+}
+
 func (v view) Starts(_ time.Time, fn func(store.Start)) error {
 	for _, st := range v.m.starts {
 		fn(st)

@@ -64,6 +64,18 @@ func (v view) Sift(st task.State, fn func(store.Entry) (rest bool, err error)) e
 	})
 }
 
+// Pending implements store.View. No line is parsed, because each batch that is added asks.
+func (v view) Pending(of map[store.Key]int) error {
+	return agenda.Each(v.disk, func(_ int64, line []byte) (bool, error) {
+		if sender, ok := entry.Messenger(line); ok {
+			if n, asked := of[store.Key(sender)]; asked {
+				of[store.Key(sender)] = n + 1
+			}
+		}
+		return true, nil
+	})
+}
+
 func (v view) entries(want func(line []byte) bool, fn func(store.Entry) (more bool, err error)) error {
 	return agenda.Each(v.disk, func(off int64, line []byte) (bool, error) {
 		if !want(line) {

@@ -38,7 +38,7 @@ var (
 //     log has a task in another state than the one that a line moves it from.
 //   - fn, in View and in Update, reads a picture of one moment. In View, fn may be called
 //     again, and only its last run counts.
-//   - The cost of Open, Sift, Counts, Starts and Update does not grow with the number of closed
+//   - The cost of Open, Sift, Pending, Counts, Starts and Update does not grow with the number of closed
 //     tasks, and their memory does not grow at all.
 //   - No command waits for a reader. So fn is brief, and what reads for long is List and
 //     Match, or comes after the View, like Lines.
@@ -95,6 +95,8 @@ type View interface {
 	// Sift is Open that goes to the end, and passes over the rest of the tasks that are alike in
 	// sender, class, kind and action once fn returns false for one of them.
 	Sift(st task.State, fn func(Entry) (rest bool, err error)) error
+	// Pending adds to the number of each sender how many open tasks came from it as messages.
+	Pending(of map[Key]int) error
 	// Starts calls fn for the starts of the last Window at least.
 	Starts(now time.Time, fn func(Start)) error
 	Counts() Counts
