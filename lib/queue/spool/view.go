@@ -133,17 +133,17 @@ func (v view) Where(id string) (task.State, error) {
 			all = append(all, st)
 		}
 	}
-	st := cmp.Or(append(all, "")...)
-	if len(all) > 1 {
-		logged, err := v.loggedState(id)
-		if err != nil {
-			return "", err
-		}
-		if slices.Contains(all, logged) {
-			st = logged
-		}
+	if len(all) < 2 {
+		return cmp.Or(append(all, "")...), nil
 	}
-	if st == "" || !v.locked {
+	st, err := v.loggedState(id)
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(all, st) {
+		st = all[0]
+	}
+	if !v.locked {
 		return st, nil
 	}
 	return st, v.removeOthers(id, st)
