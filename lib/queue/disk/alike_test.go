@@ -85,7 +85,7 @@ func random(r *rand.Rand) step {
 		{"link " + x + " " + y, func(d disk.Disk) error { return d.Link(x, y) }},
 		{"make " + x + " like " + y, func(d disk.Disk) error { return d.Like(x, y) }},
 		{"remove " + x, func(d disk.Disk) error { return d.Remove(x) }},
-		{"sync " + x, func(d disk.Disk) error { return d.SyncFile(x) }},
+		{"sync " + x, func(d disk.Disk) error { return d.Sync([]string{x}, []string{"a"}) }},
 		{"sync all", func(d disk.Disk) error { return errors.Join(d.SyncDir("a"), d.SyncAll()) }},
 	}
 	return all[r.IntN(len(all))]

@@ -40,7 +40,8 @@ type Disk interface {
 	Link(from, to string) error    // gives the file the name to as well, and takes it from any other
 	Remove(name string) error
 	SyncFile(names ...string) error
-	SyncDir(dirs ...string) error // "" is the directory itself
+	SyncDir(dirs ...string) error    // "" is the directory itself
+	Sync(files, dirs []string) error // SyncFile and SyncDir at the same time, in any order
 	SyncAll() error
 }
 

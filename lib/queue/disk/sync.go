@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -43,9 +44,21 @@ func (d *Dir) dropAll() {
 }
 
 // SyncFile implements Disk.
-func (d *Dir) SyncFile(names ...string) error {
+func (d *Dir) SyncFile(names ...string) error { return d.Sync(names, nil) }
+
+// SyncDir implements Disk.
+func (d *Dir) SyncDir(dirs ...string) error {
+	err := d.Sync(nil, dirs)
+	if d.opt.Search && errors.Is(err, unix.EBADF) {
+		err = &fs.PathError{Op: "sync", Path: dirs[0], Err: unix.EACCES} // it was opened to be searched
+	}
+	return err
+}
+
+// Sync implements Disk.
+func (d *Dir) Sync(files, dirs []string) error {
 	var fds []int
-	for _, name := range names {
+	for _, name := range files {
 		if fd, ok := d.unsynced[name]; ok {
 			fds = append(fds, fd)
 			continue
@@ -58,19 +71,9 @@ func (d *Dir) SyncFile(names ...string) error {
 			return err
 		}
 	}
-	if len(fds) < len(names) {
+	if len(fds) < len(files) {
 		return d.SyncAll()
 	}
-	err := together(fds, names)
-	for _, name := range names {
-		d.drop(name)
-	}
-	return err
-}
-
-// SyncDir implements Disk.
-func (d *Dir) SyncDir(dirs ...string) error {
-	var fds []int
 	for _, dir := range dirs {
 		fd, err := d.Fd(dir)
 		if err != nil {
@@ -78,9 +81,9 @@ func (d *Dir) SyncDir(dirs ...string) error {
 		}
 		fds = append(fds, fd)
 	}
-	err := together(fds, dirs)
-	if d.opt.Search && errors.Is(err, unix.EBADF) {
-		err = &fs.PathError{Op: "sync", Path: dirs[0], Err: unix.EACCES} // it was opened to be searched
+	err := together(fds, slices.Concat(files, dirs))
+	for _, name := range files {
+		d.drop(name)
 	}
 	return err
 }

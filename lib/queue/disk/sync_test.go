@@ -65,7 +65,7 @@ func TestSyncFails(t *testing.T) {
 			d.drop(names[bad])
 			d.unsynced[names[bad]] = pipe[0] // the kernel syncs no pipe
 			var failed *fs.PathError
-			err := d.SyncFile(names...)
+			err := d.Sync(names, []string{"tmp"})
 			if !errors.As(err, &failed) || failed.Path != names[bad] || !errors.Is(err, unix.EINVAL) {
 				t.Errorf("%d of %d processors: %v", bad, processors, err)
 			}

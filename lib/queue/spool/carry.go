@@ -267,10 +267,7 @@ func (c *carrier) takeOut() error {
 
 // sync makes durable what was carried out, and then removes the old names.
 func (c *carrier) sync() error {
-	if err := c.syncFiles(); err != nil {
-		return err
-	}
-	if err := c.syncDirs(); err != nil {
+	if err := c.syncChanged(); err != nil {
 		return err
 	}
 	for name := range c.old {
@@ -278,20 +275,22 @@ func (c *carrier) sync() error {
 			return err
 		}
 	}
-	return c.syncDirs()
+	return c.disk.SyncDir(c.changed()...)
 }
 
-func (c *carrier) syncFiles() error {
+// syncChanged syncs files and names at the same time: until both are durable, this commit is
+// carried out again.
+func (c *carrier) syncChanged() error {
+	dirs := c.changed()
 	if len(c.unsynced) >= disk.Many {
-		clear(c.dirs)
 		return c.disk.SyncAll()
 	}
-	return c.disk.SyncFile(c.unsynced...)
+	return c.disk.Sync(c.unsynced, dirs)
 }
 
-func (c *carrier) syncDirs() error {
+// changed returns the directories whose names changed since it was called last.
+func (c *carrier) changed() []string {
 	delete(c.dirs, tmpDir) // files there are either moved or thrown away
-	err := c.disk.SyncDir(slices.Sorted(maps.Keys(c.dirs))...)
-	clear(c.dirs)
-	return err
+	defer clear(c.dirs)
+	return slices.Sorted(maps.Keys(c.dirs))
 }

@@ -96,10 +96,7 @@ func (s *Spool) stage(files []disk.File) error {
 	for i := range files {
 		names[i] = files[i].Name
 	}
-	if err := s.disk.SyncFile(names...); err != nil {
-		return err
-	}
-	return s.disk.SyncDir(tmpDir)
+	return s.disk.Sync(names, []string{tmpDir})
 }
 
 // tell calls committed, if it is set, with each line that was committed.

@@ -234,7 +234,22 @@ func (d *FS) Remove(name string) error {
 }
 
 // SyncFile implements disk.Disk.
-func (d *FS) SyncFile(names ...string) error { return each(names, d.syncFile) }
+func (d *FS) SyncFile(names ...string) error { return d.Sync(names, nil) }
+
+// SyncDir implements disk.Disk.
+func (d *FS) SyncDir(dirs ...string) error { return d.Sync(nil, dirs) }
+
+// Sync implements disk.Disk. It takes the directories first, because a writer may not rely on the
+// other order.
+func (d *FS) Sync(files, dirs []string) error {
+	if len(files)+len(dirs) > 0 {
+		d.Waits++
+	}
+	if err := each(dirs, d.syncDir); err != nil {
+		return err
+	}
+	return each(files, d.syncFile)
+}
 
 func (d *FS) syncFile(name string) error {
 	i, err := d.find("sync", name)
@@ -252,9 +267,6 @@ func (d *FS) syncFile(name string) error {
 	}
 	return err
 }
-
-// SyncDir implements disk.Disk.
-func (d *FS) SyncDir(dirs ...string) error { return each(dirs, d.syncDir) }
 
 func (d *FS) syncDir(dir string) error {
 	d.Syncs++
@@ -279,6 +291,7 @@ func each(names []string, sync func(string) error) error {
 // SyncAll implements disk.Disk.
 func (d *FS) SyncAll() error {
 	d.Syncs++
+	d.Waits++
 	err := d.step("syncfs", ".", func() {
 		if d.LieAll {
 			return

@@ -34,6 +34,7 @@ type FS struct {
 	Ops   int              // how many of those there were
 	Reads bool             // these are asked before every operation that reads, instead
 	Syncs int
+	Waits int // how often a command waited for syncs
 
 	names   map[string]*inode // as the system call interface shows them
 	durable map[string]*inode
