@@ -126,14 +126,12 @@ func inert(text string) string {
 	return strings.NewReplacer("@", `\u0040`, "$", `\u0024`, "<", `\u003c`, ">", `\u003e`).Replace(text)
 }
 
-// failf returns the error of a client, with a text that may come from outside.
-func (t *turn) failf(format string, args ...any) error {
-	return fmt.Errorf("%s: %s", t.name, short(fmt.Sprintf(format, args...)))
-}
+// failed returns the error of a client, with a text that may come from outside.
+func (t *turn) failed(text string) error { return fmt.Errorf("%s: %s", t.name, short(text)) }
 
-// laterf is failf for what may be otherwise in a while.
-func (t *turn) laterf(format string, args ...any) error {
-	return fault.Temporaryf("", "%s: %s", t.name, short(fmt.Sprintf(format, args...)))
+// temporary is failed for what may be otherwise in a while.
+func (t *turn) temporary(text string) error {
+	return fault.Temporaryf("", "%s: %s", t.name, short(text))
 }
 
 // maxShort bounds what of a text from outside stands in an error, in characters.

@@ -138,9 +138,9 @@ func (t *turn) claudeEnd(p *process, seen *claudeRun) (string, error) {
 	case !e.failed && e.subtype == "success" && e.words:
 		return "", t.noResult(p)
 	case e.status == 0 && away().MatchString(e.result) || later(e.status):
-		return "", t.laterf("%s", e.result)
+		return "", t.temporary(e.result)
 	case e.words:
-		return "", t.failf("%s", e.result)
+		return "", t.failed(e.result)
 	}
-	return "", t.failf("%s", e.subtype)
+	return "", t.failed(e.subtype)
 }

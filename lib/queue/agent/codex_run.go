@@ -105,9 +105,9 @@ func (t *turn) codexEnd(r *codexRun) (string, error) {
 	}
 	info := r.failed.Member("codexErrorInfo")
 	if codexAway(info) || info == `"other"` && codexCut().MatchString(said) {
-		return "", t.laterf("%s", said)
+		return "", t.temporary(said)
 	}
-	return "", t.failf("%s", said)
+	return "", t.failed(said)
 }
 
 // codexAway reports whether an error is one of the provider or of the way to it. An error with

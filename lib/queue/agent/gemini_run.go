@@ -89,9 +89,9 @@ func (t *turn) geminiEnd(p *process, r *geminiRun) (string, error) {
 	}
 	exit := p.exit()
 	if geminiAway().MatchString(said) || later(256+exit) || 520 <= 512+exit && 512+exit < 530 {
-		return "", t.laterf("%s", said)
+		return "", t.temporary(said)
 	}
-	return "", t.failf("%s", said)
+	return "", t.failed(said)
 }
 
 // geminiLogin returns the kind of login: the one that the settings of the account name, or that of

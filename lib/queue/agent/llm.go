@@ -34,11 +34,11 @@ func (t *turn) askLLM(ctx context.Context, system string) (string, error) {
 	last := audit.LastSaid([]byte(said))
 	switch {
 	case llmLater().MatchString(said) && !llmNever().MatchString(said):
-		return "", t.laterf("%s", last)
+		return "", t.temporary(last)
 	case last == "":
 		last = exit.Error()
 	}
-	return "", t.failf("%s", last)
+	return "", t.failed(last)
 }
 
 // llmLater has what llm says when the provider is away or has had enough for now: it exits 1

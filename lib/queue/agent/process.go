@@ -99,11 +99,11 @@ func (t *turn) noResult(p *process) error {
 	if p.err != nil {
 		how = p.err.Error()
 	}
+	how = "no result (" + how + ")"
 	if said := audit.LastSaid(p.stderr.bytes()); said != "" {
-		how += "): " + said
-		return t.failf("no result (%s", how)
+		how += ": " + said
 	}
-	return t.failf("no result (%s)", how)
+	return t.failed(how)
 }
 
 // lines calls fn for each line that is written. A line that is too long is not whole, and
@@ -177,5 +177,5 @@ func (t *turn) version(ctx context.Context, env []string) (string, error) {
 			return word, nil
 		}
 	}
-	return "", t.failf("--version: it does not say which")
+	return "", t.failed("--version: it does not say which")
 }
