@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -237,9 +238,11 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// End removes the server, if there is one, for packages whose TestMain does something else.
+// End removes the server, if there is one, for packages whose TestMain does something else. The
+// next New starts another one.
 func End() {
 	if one.server != nil {
 		one.server.remove()
 	}
+	one.server, one.Once = nil, sync.Once{}
 }
