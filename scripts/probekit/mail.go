@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pulse/lib/classify/receivers"
+	"pulse/lib/classify/receivers/receiverstest"
 	"pulse/lib/shared/address"
 	"pulse/lib/shared/policy"
 )
@@ -115,7 +116,7 @@ func (p *probe) whole() []forgery {
 	if p.kind() == policy.ByMicrosoft {
 		id = "@TAG@.mail.protection.outlook.com"
 	}
-	lines := p.preset.Sample(id, p.from)
+	lines := receiverstest.Sample(&p.preset, id, p.from)
 	for i := range lines {
 		if p.kind() != policy.ByMicrosoft {
 			lines[i] = strings.ReplaceAll(lines[i], "; ", ";\n ") + ";\n x-probe=none policy.probe=@TAG@"

@@ -7,6 +7,7 @@ import (
 
 	"pulse/lib/classify/identity"
 	"pulse/lib/classify/receivers"
+	"pulse/lib/classify/receivers/receiverstest"
 	"pulse/lib/classify/suggest"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
@@ -47,7 +48,7 @@ func idOf(r *receivers.Receiver, p *policy.Policy) string {
 func delivered(r *receivers.Receiver, p *policy.Policy, from string, forged ...string) *envelope.Message {
 	id := idOf(r, p)
 	_, domain, _ := strings.Cut(from, "@")
-	fields := slices.Concat(r.Sample(id, from), forged, []string{
+	fields := slices.Concat(receiverstest.Sample(r, id, from), forged, []string{
 		"DKIM-Signature: v=1; a=rsa-sha256; d=" + domain + "; s=s1; h=from:to:subject:date:message-id; bh=AbCd; b=AbCdEf",
 		"From: " + from, "To: agent@example.net", "Subject: x", "Date: Sat, 21 Nov 2026 06:55:00 +0000", "Message-ID: <1@x>",
 	})
@@ -76,7 +77,7 @@ func TestPresetsVerify(t *testing.T) {
 		if r.Verdict == policy.ByFirst {
 			continue
 		}
-		m = delivered(&r, p, "me@example.com", r.Sample(idOf(&r, p), "me@example.com")...)
+		m = delivered(&r, p, "me@example.com", receiverstest.Sample(&r, idOf(&r, p), "me@example.com")...)
 		if id := identity.Classify(m, p); id.Verified {
 			t.Errorf("%s: two verdicts, and it is verified", r.Name)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pulse/lib/classify/receivers"
+	"pulse/lib/classify/receivers/receiverstest"
 	"pulse/lib/shared/envelope"
 	"pulse/lib/shared/policy"
 )
@@ -19,7 +20,7 @@ func written(n int, source string, r *receivers.Receiver, id string, sender ...s
 	}
 	for i := range n {
 		domain := fmt.Sprintf("sender%d.example", i)
-		fields := slices.Concat(r.Sample(id, "bob@"+domain), sender)
+		fields := slices.Concat(receiverstest.Sample(r, id, "bob@"+domain), sender)
 		if r.Name != "microsoft" {
 			fields = append([]string{received}, fields...)
 		}

@@ -1,11 +1,16 @@
-package receivers
+// Package receiverstest holds what receivers write, for tests and for probes.
+package receiverstest
 
-import "strings"
+import (
+	"strings"
 
-// Sample returns the fields that the receiver writes on top of a mail From addr that is
+	"pulse/lib/classify/receivers"
+)
+
+// Sample returns the fields that a receiver writes on top of a mail From addr that is
 // good: what a genuine mail has, and what a forger would write. id is the authserv-id
 // of receivers that have one.
-func (r *Receiver) Sample(id, addr string) []string {
+func Sample(r *receivers.Receiver, id, addr string) []string {
 	form, ok := forms[r.Name]
 	if !ok {
 		form = oneField
