@@ -190,7 +190,7 @@ func TestCrontab(t *testing.T) {
 		}
 		account := own(t, name+".service", "User")[0]
 		for _, line := range own(t, name+".service", "ExecStart") {
-			units = append(units, account+" "+strings.NewReplacer("((EPOCHSECONDS - $${TRIGGER_TIMER_REALTIME_USEC:-0}/1000000 < 20)) || WAIT_FLAGS=; ", "", "$$", "$", "/usr/local/bin/", "").Replace(line))
+			units = append(units, account+" "+strings.NewReplacer("((EPOCHSECONDS - $${TRIGGER_TIMER_REALTIME_USEC:-0}/1000000 < 5)) || WAIT_FLAGS=; ", "", "$$", "$", "/usr/local/bin/", "").Replace(line))
 		}
 	}
 	entry := regexp.MustCompile(`(?m)^[0-9*/ ]+ (root |pulse )(?:.*flock -no \S+ )?((?:/bin/bash|pulse-queue) .*)$`)
