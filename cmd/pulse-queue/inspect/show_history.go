@@ -142,7 +142,7 @@ func (t *teller) noted(l *audit.Line) string {
 	}
 	text := " by task " + l.Parent
 	if s, err := queue.Find(t.v, l.Parent); err == nil && s.Request != nil {
-		text += ": " + escape.Clip(proposal.Arg(s.Request.Args, "text"), maxNote)
+		text += ": " + escape.Clip(escape.Message(proposal.Arg(s.Request.Args, "text")), maxNote)
 	}
 	return text
 }
