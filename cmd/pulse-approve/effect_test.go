@@ -82,12 +82,11 @@ func TestNothingHappenedRestoresTheApproval(t *testing.T) {
 	d, id := approved(t)
 	d.send("exit 75")
 	got := d.show(id)
-	wait, err := time.Parse(time.RFC3339, got.NotBefore)
-	if got.State != "scheduled" || d.approvals() != 1 || err != nil || time.Until(wait) < 30*time.Second {
+	if got.State != "scheduled" || d.approvals() != 1 || got.NotBefore.Sub(got.Since) != time.Minute {
 		t.Errorf("%+v, %d approvals", got, d.approvals())
 	}
 	d.send(started + d.path("starts"))
-	if d.read("starts") != "" {
+	if d.read("starts") != "" && time.Now().Before(got.NotBefore) {
 		t.Error("it did not wait")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pulse/lib/shared/cmdline/cmdlinetest"
 )
@@ -107,7 +108,8 @@ func (d *world) add(line string) string {
 // shown is what the tests look at of a record.
 type shown struct {
 	ID, State, Digest, Reason string
-	NotBefore                 string `json:"not_before"`
+	Since                     time.Time
+	NotBefore                 time.Time `json:"not_before"`
 }
 
 func (d *world) task(line string) shown {
