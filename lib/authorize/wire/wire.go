@@ -49,9 +49,10 @@ func Listen(j *judge.Judge, mine func(pid int) bool) (*Server, error) {
 		return nil, fmt.Errorf("wire: %w", err)
 	}
 	s := &Server{judge: j, mine: mine, dir: dir}
-	s.l, err = net.ListenUnix("unix", &net.UnixAddr{Name: s.Path(), Net: "unix"})
+	made := filepath.Join(dir, "new") // it has its name only once it takes connections
+	s.l, err = net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o711), os.Chmod(s.Path(), 0o666))
+		err = errors.Join(os.Chmod(dir, 0o711), os.Chmod(made, 0o666), os.Rename(made, s.Path()))
 	}
 	if err != nil {
 		os.RemoveAll(dir)
@@ -62,14 +63,28 @@ func Listen(j *judge.Judge, mine func(pid int) bool) (*Server, error) {
 	return s, nil
 }
 
-// place makes a directory whose name is short enough.
+// place makes a directory whose name is short enough, and removes those of this account's runs that were
+// killed: their sockets refuse connections.
 func place() (dir string, err error) {
-	dir, err = os.MkdirTemp("", "pulse-judge-")
-	if err == nil && len(dir) > maxPath-len("/s") {
-		os.Remove(dir)
-		return os.MkdirTemp("/tmp", "pulse-judge-")
+	const name = "/pulse-judge-"
+	parent := os.TempDir()
+	if len(parent) > maxPath-len(name+"4294967295/new") {
+		parent = "/tmp"
 	}
-	return dir, err
+	left, _ := filepath.Glob(parent + name + "*/s")
+	for _, socket := range left {
+		dir := filepath.Dir(socket)
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+			continue
+		}
+		if c, err := net.Dial("unix", socket); err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			os.RemoveAll(dir)
+		}
+	}
+	return os.MkdirTemp(parent, filepath.Base(name))
 }
 
 // Path returns the socket.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,6 +87,24 @@ func TestClose(t *testing.T) {
 	}
 	if _, err := Ask(t.Context(), s.Path(), []byte(question)); err == nil || !strings.HasPrefix(err.Error(), "wire: the run does not answer: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestKilled: what a run leaves that was killed is removed by the next one, but not that of a run that
+// lives, or that has no socket yet.
+func TestKilled(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	killed, lives, begins := listen(t, anybody), listen(t, anybody), filepath.Join(os.TempDir(), "pulse-judge-1")
+	killed.l.Close()
+	if err := os.Mkdir(begins, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	last := listen(t, anybody)
+	left, err := filepath.Glob(os.TempDir() + "/*")
+	want := []string{begins, lives.dir, last.dir}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("%v, %v", left, err)
 	}
 }
 
