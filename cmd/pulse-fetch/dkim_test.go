@@ -77,11 +77,8 @@ func fetchAll(t *testing.T, args ...string) (out []envelope.Message, stderr stri
 	for line := range strings.Lines(stdout.String()) {
 		rec, err := record.Parse([]byte(line), envelope.Member)
 		if err == nil {
-			err = rec.Decode(envelope.Member, func(v record.Value) error {
-				m, err := envelope.Decode(v)
-				out = append(out, m)
-				return err
-			})
+			out = append(out, envelope.Message{})
+			err = out[len(out)-1].Read(rec)
 		}
 		if err != nil {
 			t.Fatal(err)

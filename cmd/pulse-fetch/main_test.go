@@ -119,14 +119,9 @@ func TestBrokenMailGivesRecords(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := rec.Decode(envelope.Member, func(v record.Value) error {
-				m, err := envelope.Decode(v)
-				if err == nil && m.Source != "file:"+name {
-					t.Errorf("%s: source %s", name, m.Source)
-				}
-				return err
-			}); err != nil {
-				t.Errorf("%s: %v", name, err)
+			var m envelope.Message
+			if err := m.Read(rec); err != nil || m.Source != "file:"+name {
+				t.Errorf("%s: source %s, %v", name, m.Source, err)
 			}
 		}
 		if _, err := r.Next(); err != io.EOF {

@@ -41,6 +41,7 @@ func check(args []string, in io.Reader, out io.Writer) (ok bool, err error) {
 	case !nonceForm.MatchString(q.nonce):
 		return false, fmt.Errorf("--nonce: want the 32 digits that mail printed; %w", errUsage)
 	}
+	var m envelope.Message
 	found, ok := 0, true
 	rd := record.NewReader(in, "stdin", record.DefaultMax, envelope.Member)
 	for {
@@ -49,14 +50,11 @@ func check(args []string, in io.Reader, out io.Writer) (ok bool, err error) {
 			break
 		}
 		if err == nil {
-			err = rec.Decode(envelope.Member, func(v record.Value) error {
-				m, err := envelope.Decode(v)
-				if a, is := q.arrived(&m); err == nil && is {
-					found++
-					ok = a.report(out) && ok
-				}
-				return err
-			})
+			err = m.Read(rec)
+		}
+		if a, is := q.arrived(&m); err == nil && is {
+			found++
+			ok = a.report(out) && ok
 		}
 		if err != nil {
 			return false, err

@@ -50,13 +50,12 @@ func (c *candidate) parse(b []byte) (*candidate, error) {
 			err = rec.Decode(name, fn)
 		}
 	}
-	member(envelope.Member, func(v record.Value) error {
-		m, err := envelope.Decode(v)
-		if out.message = &m; c.message != nil {
-			m.From = c.message.From
+	if rec.Has(envelope.Member) {
+		out.message = &envelope.Message{}
+		if err = out.message.Read(rec); c.message != nil {
+			out.message.From = c.message.From
 		}
-		return err
-	})
+	}
 	member(request.Member, func(v record.Value) error {
 		r, err := request.Decode(v)
 		out.request = &r

@@ -77,11 +77,10 @@ func readBack(line []byte) (o origin, asked *request.Request, err error) {
 			err = rec.Decode(name, fn)
 		}
 	}
-	read(envelope.Member, func(v record.Value) error {
-		m, err := envelope.Decode(v)
-		o.message = &m
-		return err
-	})
+	if rec.Has(envelope.Member) {
+		o.message = &envelope.Message{}
+		err = o.message.Read(rec)
+	}
 	read(identity.Member, func(v record.Value) error {
 		id, err := identity.Decode(v)
 		if o.given = &id; id.Trust == terms.ApprovedSession {

@@ -16,12 +16,8 @@ func roundTrip(t testing.TB, m *envelope.Message) *envelope.DKIM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := rec.Get(envelope.Member)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := envelope.Decode(v)
-	if err != nil {
+	var again envelope.Message
+	if err := again.Read(rec); err != nil {
 		t.Fatal(err)
 	}
 	return again.DKIM

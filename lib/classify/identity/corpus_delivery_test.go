@@ -54,12 +54,8 @@ func parseDKIM(t testing.TB, text string) *envelope.DKIM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := rec.Get(envelope.Member)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := envelope.Decode(v)
-	if err != nil {
+	var m envelope.Message
+	if err := m.Read(rec); err != nil {
 		t.Fatal(err)
 	}
 	return m.DKIM

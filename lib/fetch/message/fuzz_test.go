@@ -54,18 +54,15 @@ func check(t *testing.T, raw []byte, opt Options) envelope.Message {
 	if err != nil {
 		t.Fatalf("a bad record: %v", err)
 	}
-	err = rec.Decode(envelope.Member, func(v record.Value) error {
-		back, err := envelope.Decode(v)
-		if err == nil && (!reflect.DeepEqual(back.Headers, m.Headers) || back.ID != m.ID || back.Digest != m.Digest) {
-			t.Fatalf("another message comes back:\n%q\n%q", back.Headers, m.Headers)
-		}
-		if err == nil && fmt.Sprintf("%q", back.Thread) != fmt.Sprintf("%q", m.Thread) {
-			t.Fatalf("another thread comes back: %q, %q", back.Thread, m.Thread)
-		}
-		return err
-	})
-	if err != nil {
+	var back envelope.Message
+	if err := back.Read(rec); err != nil {
 		t.Fatalf("a record that a stage refuses: %v", err)
+	}
+	if !reflect.DeepEqual(back.Headers, m.Headers) || back.ID != m.ID || back.Digest != m.Digest {
+		t.Fatalf("another message comes back:\n%q\n%q", back.Headers, m.Headers)
+	}
+	if fmt.Sprintf("%q", back.Thread) != fmt.Sprintf("%q", m.Thread) {
+		t.Fatalf("another thread comes back: %q, %q", back.Thread, m.Thread)
 	}
 	return m
 }

@@ -2,9 +2,9 @@
 // untrusted (pulse-record(5)). pulse-fetch writes it, and every later stage reads it.
 // No other package knows its member names.
 //
-// Invariant: Decode accepts what Append writes, and returns it unchanged. Header
+// Invariant: Read accepts what Append writes, and returns it unchanged. Header
 // fields stand in the order received, name and value as they came, so that a
-// forgery stays visible. Caveat: Decode leaves out Text, From and Subject, which
+// forgery stays visible. Caveat: Read leaves out Text, From and Subject, which
 // no decision may look at. Show decodes those for people and workers.
 package envelope
 
@@ -195,50 +195,31 @@ func (s *Sender) decode(v record.Value) error {
 	))
 }
 
-// Decode reads what decisions may look at: everything but From, Subject and Text. What is not
-// there counts as what allows least, as pulse-record(5) lists it.
-func Decode(v record.Value) (Message, error) {
-	m := unstated(nil)
-	return m, m.decode(nil, v)
-}
-
-// Read is Decode for the member of a record. It uses the memory of the message that m was.
+// Read reads what decisions may look at: everything but From, Subject and Text. What is not
+// there counts as what allows least, as pulse-record(5) lists it. It uses the memory of the message
+// that m was. The places that members go to are listed where they are used, so that the list lies on
+// the stack.
 func (m *Message) Read(rec *record.Record) error {
-	*m = unstated(m.Headers[:0])
-	return m.decode(rec, "")
-}
-
-// unstated is a message of which nothing is known yet.
-func unstated(memory []Field) Message {
-	return Message{Headers: memory, Defects: unstatedDefects}
-}
-
-var unstatedDefects = []Defect{Unstated}
-
-// unread lists the members that Decode leaves out, and that can be long.
-var unread = []string{"text", "subject", "from", "attachments"}
-
-// SourceOf reads message.source alone.
-func SourceOf(rec *record.Record) (source string, err error) {
-	err = rec.Each(Member, record.To("source", &source))
-	return source, err
-}
-
-// decode decodes those members that decisions may look at, of a record, or else of a value. The places
-// that they go to are listed where they are used, so that the list lies on the stack.
-func (m *Message) decode(rec *record.Record, v record.Value) error {
-	to := record.To(
+	*m = Message{Headers: m.Headers[:0], Defects: unstatedDefects}
+	return rec.Each(Member, record.To(
 		"source", &m.Source, "uid", &m.UID, "uidvalidity", &m.UIDValidity, "id", &m.ID, "digest", &m.Digest,
 		"received", &m.Received, "fetched", &m.Fetched, "size", &m.Size, "body", &m.Body,
 		"headers", func(v record.Value) error { return m.decodeHeaders(rec, v) }, "from", nil, "subject", nil,
 		"scope", nil, "truncated", nil, "attachments", nil, "left_out", m.Left.decodeBytes, "left_text", m.Left.decodeText,
 		"thread", made(&m.Thread), "defects", m.decodeDefects, "sender", made(&m.Sender),
 		"dkim", made(&m.DKIM), "webhook", made(&m.Webhook),
-	)
-	if rec == nil {
-		return v.Each(to)
-	}
-	return rec.Each(Member, to, unread...)
+	), unread...)
+}
+
+var unstatedDefects = []Defect{Unstated}
+
+// unread lists the members that Read leaves out, and that can be long.
+var unread = []string{"text", "subject", "from", "attachments"}
+
+// SourceOf reads message.source alone.
+func SourceOf(rec *record.Record) (source string, err error) {
+	err = rec.Each(Member, record.To("source", &source))
+	return source, err
 }
 
 // made decodes an object, and lets a pointer lead to it.

@@ -87,11 +87,11 @@ func TestAppendBare(t *testing.T) {
 		`{"source":"hook","id":"7","webhook":{"result":"late","why":"w","scheme":"standard","timestamp":"2026-11-21T07:00:00Z","type":"text/plain"}}`,
 		`{"source":"s","id":"<a@b>","dkim":{"from":"b","signatures":[{"domain":"b","selector":"s","algorithm":"rsa-sha256","result":"pass","headers":["from","date"]}],"dmarc":{"result":"found","domain":"b"}}}`,
 	} {
-		was, err := Decode(record.Value(s))
+		was, err := decodeMessage([]byte(`{"message":` + s + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := Decode(record.Value(was.AppendBare(nil)))
+		is, err := decodeMessage(append(was.AppendBare([]byte(`{"message":`)), '}'))
 		if err != nil || !reflect.DeepEqual(normal(is), normal(was)) {
 			t.Errorf("%v\n%+v\n%+v", err, is, was)
 		}
