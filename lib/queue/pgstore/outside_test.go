@@ -3,11 +3,9 @@ package pgstore_test
 import (
 	"bytes"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"pulse/lib/queue/pgstore"
@@ -17,38 +15,26 @@ import (
 	"pulse/lib/shared/sandbox"
 )
 
-// binaries is a directory with the real pulse-queue, which can be confined.
-var binaries = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pulse-test-")
-	if err == nil {
-		err = cmdlinetest.Build(dir, "pulse-queue")
-	}
-	return dir, err
-})
-
-// confined returns a pulse-queue, which confines itself as far as the kernel can.
-func confined(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	if here := sandbox.Here(); here.Landlock == 0 || !here.Seccomp {
-		t.Skipf("NOT TRIED: a confined command, because this kernel confines no further than %s", here)
-	}
-	dir, err := binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(dir, "pulse-queue"), args...)
-	cmd.Env = []string{"XDG_STATE_HOME=" + t.TempDir(), "HOME=" + t.TempDir()}
-	return cmd
-}
-
 // TestConfinedCut: a confined command whose connection is cut at any message of its Update asks
 // what became of it, and ends with the true answer.
 func TestConfinedCut(t *testing.T) {
+	if here := sandbox.Here(); here.Landlock == 0 || !here.Seccomp {
+		t.Skipf("NOT TRIED: a confined command, because this kernel confines no further than %s", here)
+	}
+	bin := t.TempDir()
+	if err := cmdlinetest.Build(bin, "pulse-queue"); err != nil {
+		t.Fatal(err)
+	}
+	confined := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(bin, "pulse-queue"), args...)
+		cmd.Env = []string{"XDG_STATE_HOME=" + t.TempDir(), "HOME=" + t.TempDir()}
+		return cmd
+	}
 	d := pgtest.New(t)
 	p := proxyTo(t, d)
 	see := open(t, d.DSN("reader1"))
 	p.arm(-1, false)
-	if out, err := confined(t, "hold", "--queue", p.dsn(d, "machine1")).CombinedOutput(); err != nil {
+	if out, err := confined("hold", "--queue", p.dsn(d, "machine1")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	all := len(p.arm(-1, false))
@@ -63,7 +49,7 @@ func TestConfinedCut(t *testing.T) {
 	}
 	for n := all - last; n < all; n += step {
 		for _, after := range []bool{false, true} {
-			cmd := confined(t, "release", "--queue", p.dsn(d, "all1"))
+			cmd := confined("release", "--queue", p.dsn(d, "all1"))
 			if had%2 == 0 {
 				cmd.Args[1] = "hold"
 			}
