@@ -51,6 +51,7 @@ func openBrowser(t *testing.T) *browser {
 		"--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server="+proxy, "--proxy-bypass-list=<-loopback>",
 		"--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{in, out}
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // it leaves files there
 	// All of its processes have this pipe, so that Wait returns once none of them writes to its
 	// directory any more.
 	cmd.Stderr, cmd.WaitDelay = struct{ io.Writer }{io.Discard}, 10*time.Minute
