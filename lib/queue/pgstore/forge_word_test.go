@@ -29,7 +29,8 @@ var (
 
 // fields returns the members that a line can have, by the schema: a new one is tried without being
 // named here.
-func fields() (list []field) {
+func fields(t *testing.T) (list []field) {
+	t.Helper()
 	forms := map[string]string{}
 	for _, r := range formRows.FindAllStringSubmatch(pgstore.Schema, -1) {
 		if _, known := forms[r[1]]; !known {
@@ -50,9 +51,14 @@ func fields() (list []field) {
 	add = func(of, prefix string) {
 		for _, f := range inside[of] {
 			list = append(list, field{prefix + f.name, f.lies})
-			if len(f.lies) == 0 {
-				add(strings.TrimPrefix(strings.TrimSuffix(f.name, "s"), "@"), prefix+f.name+".")
+			if len(f.lies) > 0 {
+				continue
 			}
+			object := strings.TrimSuffix(f.name, "s")
+			if inside[object] == nil || strings.Contains(prefix, "."+f.name+".") {
+				t.Fatalf("%s%s has a form that liesOf does not know", prefix, f.name)
+			}
+			add(object, prefix+f.name+".")
 		}
 	}
 	add("line", ".")
@@ -182,7 +188,7 @@ func TestWords(t *testing.T) {
 			s := c.steps[at].Line
 			raw := string(s.Append(nil))
 			var variants, members, lies []string
-			for i, f := range fields() {
+			for i, f := range fields(t) {
 				for _, lie := range f.lies {
 					line := replaced(raw, f.name, lie)
 					if line != "" && line != raw && !has(honest[at], f.name, lie) && (!testing.Short() || (i+n)%8 == 0) {
