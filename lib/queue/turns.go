@@ -91,8 +91,8 @@ func (t *turns) readAhead(v store.View, c *candidate, ahead map[string]bool) err
 	return v.Look(ids, true)
 }
 
-// good reports whether no task became scheduled since the turns were read. They may have some that
-// do not wait any more.
+// good reports whether no task became scheduled since the turns were read. Those that others have
+// started meanwhile are taken out.
 func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 	if t == nil || now.Before(t.read) || now.Sub(t.read) >= turnsLast {
 		return false, nil
@@ -102,16 +102,22 @@ func (t *turns) good(v store.View, now time.Time) (good bool, err error) {
 		return true, nil
 	}
 	const most = 1000 // lines; then it is as quick to read the turns
-	n := 0
+	n, left := 0, map[string]bool{}
 	err = v.Back(func(l audit.Line) bool {
 		if l.Moves() && l.To == task.Scheduled {
 			return false
+		}
+		if l.From == task.Scheduled {
+			left[l.Task] = true
 		}
 		good = l.Prev == t.head
 		n++
 		return !good && n < most
 	})
-	t.head = head
+	if good {
+		t.head = head
+		t.tasks = slices.DeleteFunc(t.tasks, func(c *candidate) bool { return left[c.ID] })
+	}
 	return good, err
 }
 

@@ -51,3 +51,35 @@ func TestTurnOfOneAdded(t *testing.T) {
 		t.Errorf("started: %t, want %s", claim != nil, id)
 	}
 }
+
+// TestTurnsOfOthers: what others have started is not read once more: on a server all wait meanwhile.
+func TestTurnsOfOthers(t *testing.T) {
+	d := newDesk(t)
+	d.p.Limits.PerSenderPerHour = 20
+	for n := range 20 {
+		d.add(fmt.Sprintf(ask, n))
+	}
+	start := func(run *queue.Run) (reads int) {
+		t.Helper()
+		var claim *queue.Claim
+		d.update(func(tx *queue.Tx) (err error) {
+			tx.View = counting{tx.View, &reads}
+			claim, _, err = run.Next(tx, func(string) error { return nil })
+			return err
+		})
+		if claim == nil {
+			t.Fatal("nothing to start")
+		}
+		return reads
+	}
+	one := queue.Run{Policy: d.p, Max: 20, Now: func() time.Time { return d.now }}
+	other := one
+	start(&one)
+	want := start(&one)
+	for range 5 {
+		start(&other)
+	}
+	if got := start(&one); got != want {
+		t.Errorf("%d reads, %d without others", got, want)
+	}
+}

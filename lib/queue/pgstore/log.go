@@ -102,12 +102,12 @@ func (s *Store) History(fn func(audit.Line) bool, events ...task.Event) error {
 const recent = 20
 
 func (s *Store) back(seq, before int64, fn func(audit.Line) bool, events []task.Event) error {
-	for sql, n := sqlRecent, int64(recent); seq > 0; sql, n = sqlBackward, chunk {
+	for sql, n := sqlRecent, int64(recent); seq > 0; sql, n = sqlBackward, min(8*n, chunk) {
 		all, err := s.query(say(sql, before, n))
 		if err != nil {
 			return err
 		}
-		if len(all[0]) == 0 && n == chunk {
+		if len(all[0]) == 0 && n > recent {
 			return fmt.Errorf("%w: line %d is missing", journal.ErrBroken, seq)
 		}
 		for _, r := range all[0] {
