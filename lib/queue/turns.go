@@ -156,6 +156,8 @@ func (r *Run) readTurns(
 		t.cut = true
 		return rest, nil
 	})
-	r.turns = t
+	if r.turns = t; err != nil {
+		r.turns = nil
+	}
 	return err
 }

@@ -10,6 +10,8 @@ import (
 
 	"pulse/lib/queue"
 	"pulse/lib/queue/queuetest"
+	"pulse/lib/queue/store"
+	"pulse/lib/shared/task"
 )
 
 // TestFair: no batch delays another sender's first task by more than one start a sender.
@@ -81,5 +83,38 @@ func TestTurnsOfOthers(t *testing.T) {
 	}
 	if got := start(&one); got != want {
 		t.Errorf("%d reads, %d without others", got, want)
+	}
+}
+
+// half is a view that fails behind the first task.
+type half struct{ store.View }
+
+func (v half) Sift(st task.State, fn func(store.Entry) (bool, error)) error {
+	err := v.View.Open(st, func(e store.Entry) (bool, error) {
+		_, err := fn(e)
+		return false, err
+	})
+	return cmp.Or(err, errBroken)
+}
+
+// TestTurnsHalfRead: turns that could be read in part only are read again.
+func TestTurnsHalfRead(t *testing.T) {
+	d := newDesk(t)
+	d.p.Owners = append(d.p.Owners, "you@example.com")
+	d.add(fmt.Sprintf(ask, 0))
+	d.work("")
+	d.add(fmt.Sprintf(ask, 1))
+	id, _ := d.add(strings.ReplaceAll(fmt.Sprintf(ask, 2), "me@", "you@"))
+	run := queue.Run{Policy: d.p, Max: 10, Now: func() time.Time { return d.now }}
+	var claim *queue.Claim
+	next := func(tx *queue.Tx) (err error) {
+		claim, _, err = run.Next(tx, func(string) error { return nil })
+		return err
+	}
+	if err := queue.Update(d.store, func(tx *queue.Tx) error { tx.View = half{tx.View}; return next(tx) }); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	if d.update(next); claim == nil || claim.Task.ID != id {
+		t.Errorf("started: %t, want %s", claim != nil, id)
 	}
 }
