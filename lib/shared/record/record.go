@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Record is one line. It is valid until the next call of Reader.Next.
@@ -199,6 +200,7 @@ func (r *Record) Pairs(v Value, fn func(a, b string)) error {
 	if len(noted) == 0 || noted[0].start >= r.at+len(v) {
 		return v.Pairs(fn)
 	}
+	var memory strings.Builder // of all strings with escapes
 	for i := range noted {
 		p := &noted[i]
 		if p.end >= r.at+len(v) {
@@ -206,7 +208,8 @@ func (r *Record) Pairs(v Value, fn func(a, b string)) error {
 		}
 		a, b := string(v[p.start-r.at+1:p.named-r.at-1]), string(v[p.value-r.at+1:p.end-r.at-1])
 		if p.escaped {
-			a, b = unquote(a), unquote(b)
+			memory.Grow(r.at + len(v) - p.start) // once: the rest of v has room for the rest
+			a, b = unquoteIn(&memory, a), unquoteIn(&memory, b)
 		}
 		fn(a, b)
 	}

@@ -314,30 +314,42 @@ func skipString(v Value, i int) int {
 }
 
 // unquote resolves the escapes in the text between the quotes of a valid string.
-func unquote(s string) string {
-	i := strings.IndexByte(s, '\\')
-	if i < 0 {
+func unquote(s string) string { return unquoteIn(new(strings.Builder), s) }
+
+// unquoteIn is unquote, in the memory of b.
+func unquoteIn(b *strings.Builder, s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
-	b := make([]byte, 0, len(s))
-	for ; i >= 0; i = strings.IndexByte(s, '\\') {
-		b = append(b, s[:i]...)
-		c := s[i+1]
-		if c != 'u' {
-			b = append(b, unescaped(c))
-			s = s[i+2:]
+	begin := b.Len()
+	b.Write(appendUnquoted(make([]byte, 0, 512), s)) // on the stack, unless s is long
+	return b.String()[begin:]
+}
+
+func appendUnquoted(dst []byte, s string) []byte {
+	for s != "" {
+		if s[0] != '\\' {
+			i := strings.IndexByte(s, '\\')
+			if i < 0 {
+				i = len(s)
+			}
+			dst, s = append(dst, s[:i]...), s[i:]
 			continue
 		}
-		r, _ := hex4(s, i+2)
-		s = s[i+6:]
+		if c := s[1]; c != 'u' {
+			dst, s = append(dst, unescaped(c)), s[2:]
+			continue
+		}
+		r, _ := hex4(s, 2)
+		s = s[6:]
 		if 0xD800 <= r && r <= 0xDBFF {
 			lo, _ := hex4(s, 2)
 			r = (r-0xD800)<<10 + (lo - 0xDC00) + 0x10000
 			s = s[6:]
 		}
-		b = utf8.AppendRune(b, r)
+		dst = utf8.AppendRune(dst, r)
 	}
-	return string(append(b, s...))
+	return dst
 }
 
 func unescaped(c byte) byte {

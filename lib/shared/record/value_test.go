@@ -176,7 +176,7 @@ func notedPairs(t *testing.T, before, text string) (n int) {
 // TestNotedPairs: also where the scan has noted no members, or not these pairs, or what it noted is of
 // another line.
 func TestNotedPairs(t *testing.T) {
-	const h = `"h":[["a","b"],["c","\"d"]]`
+	const h = `"h":[["a","b\r\n\tb"],["\u0063","\"d"]]`
 	many := strings.Repeat(`["x","y"],`, maxNoted)
 	members := func(n int) (s string) {
 		for i := range n {
