@@ -12,7 +12,7 @@ import (
 // Step is how many bytes of a body are read, or hashed, between two looks at the context.
 const Step = 64 << 10
 
-// room is how many bytes go to the hash at once.
+// room is how many bytes are gathered for the hash, where they do not stand in the body as they count.
 const room = 256
 
 // Of returns the SHA-256 of a body after simple or relaxed canonicalization (RFC 6376
@@ -75,22 +75,36 @@ func (h *bodyHash) read(part []byte) {
 	}
 }
 
-// run takes the bytes that follow text on its line and count as they are, and returns how
-// many. One space between others does.
+// run hashes the bytes that follow text and count as they are, and returns how many. One space between
+// others does, and a line end between two lines of text.
 func (h *bodyHash) run(part []byte) int {
 	if !h.any || h.lines > 0 || h.blank || h.cr {
 		return 0
 	}
 	n := 0
-	for part = part[:min(len(part), room-1-len(h.buf))]; n < len(part); n++ {
+	for n < len(part) {
 		for len(part)-n > 8 && asIs(binary.LittleEndian.Uint64(part[n:])) {
 			n += 8
 		}
-		if h.special(part[n]) && (part[n] != ' ' || n+1 == len(part) || h.special(part[n+1])) {
+		next := n
+		switch {
+		case part[n] == ' ':
+			next = n + 1
+		case part[n] == '\r' && n+1 < len(part) && part[n+1] == '\n':
+			next = n + 2
+		}
+		if next == len(part) || h.special(part[next]) {
 			break
 		}
+		n = next + 1
 	}
-	h.buf = append(h.buf, part[:n]...)
+	if len(h.buf)+n < room {
+		h.buf = append(h.buf, part[:n]...)
+	} else {
+		h.sum.Write(h.buf)
+		h.sum.Write(part[:n])
+		h.buf = h.buf[:0]
+	}
 	return n
 }
 
