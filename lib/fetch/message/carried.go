@@ -153,8 +153,8 @@ const maxOthers = 4
 func (p *parser) says(said string, whole bool, other texts) bool {
 	want, _ := p.plain(other)
 	stream, found := letters(said), 0
-	for _, word := range strings.FieldsFunc(want, isMark) {
-		word = letters(word)
+	for word := range strings.FieldsFuncSeq(want, isMark) {
+		word = strings.ToLower(word)
 		at := strings.Index(stream, word)
 		if at < 0 && whole {
 			return false
@@ -184,7 +184,12 @@ func (p *parser) plain(t texts) (string, bool) {
 
 // letters returns the letters and digits of s, in lower case.
 func letters(s string) string {
-	return strings.ToLower(strings.Join(strings.FieldsFunc(s, isMark), ""))
+	return strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
 }
 
 func isMark(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
