@@ -188,12 +188,9 @@ func (r *Record) each(places []place, fn func(name string, v Value) error) error
 }
 
 // Pairs is v.Pairs for a value that Each has passed on just now, without a second look at the bytes
-// where the scan has noted them. It is v.Pairs if r is nil.
+// where the scan has noted them.
 func (r *Record) Pairs(v Value, fn func(a, b string)) error {
-	var noted []place
-	if r != nil {
-		noted = r.pairs
-	}
+	noted := r.pairs
 	for len(noted) > 0 && noted[0].start < r.at {
 		noted = noted[1:]
 	}
